@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from nexmark.compatibility.cases import Case, Input, Side
 from nexmark.compatibility.check import check
-from nexmark.compatibility.classes import Case, Class, Compatibility, Input, Side, matrix
 from nexmark.compatibility.plans import PlanGrade
+from nexmark.compatibility.results import Compatibility, UpgradeClass, matrix
 from nexmark.engines import Build
 from nexmark_jobs.host.processes import marked
 from tests.conftest import ENGINES
@@ -22,17 +23,34 @@ EVENTS = Input(events=2000, tps=100, formulations=FILE)
 CHEAP = {"spark.sql.shuffle.partitions": "1", "spark.sql.codegen.wholeStage": "false"}
 UNCHANGED = (Case("q11", "session_window", "session_window"), Case("q20", "join", "join"))
 KEY, VALUE = (f"STATE_STORE_{part}_SCHEMA_NOT_COMPATIBLE" for part in ("KEY", "VALUE"))
+INCOMPATIBLE, WRONG = UpgradeClass.INCOMPATIBLE, UpgradeClass.WRONG
 BROKEN = {
-    "key_type": (Class.INCOMPATIBLE, KEY, "types of the keys of the aggregation: bigint -> string"),
-    "added_aggregate": (Class.INCOMPATIBLE, VALUE, "types of the values of the aggregation: "),
-    "count_as_max": (Class.WRONG, "", "functions of the aggregation: count(1) -> max(bidder)"),
-    "added_filter": (Class.WRONG, "", "input of the aggregation: none -> filter (price > "),
+    "key_type": (
+        INCOMPATIBLE,
+        KEY,
+        "types of the keys of the aggregation: bigint -> string",
+    ),
+    "added_aggregate": (
+        INCOMPATIBLE,
+        VALUE,
+        "types of the values of the aggregation: ",
+    ),
+    "count_as_max": (
+        WRONG,
+        "",
+        "functions of the aggregation: count(1) -> max(bidder)",
+    ),
+    "added_filter": (WRONG, "", "input of the aggregation: none -> filter (price > "),
     "auctions_first": (
-        Class.INCOMPATIBLE,
+        INCOMPATIBLE,
         VALUE,
         "types of the values of the inner join: left (bigint, ",
     ),
-    "other_order": (Class.WRONG, "", "functions of the aggregation: min(price), max(price) -> "),
+    "other_order": (
+        WRONG,
+        "",
+        "functions of the aggregation: min(price), max(price) -> ",
+    ),
 }
 
 
@@ -59,7 +77,7 @@ def found(engine_build: Callable[[str], Build], temporary: Path) -> Mapping[Case
 @pytest.mark.parametrize("case", UNCHANGED, ids=str)
 def test_an_unchanged_query_is_the_same(found: Mapping[Case, Compatibility], case: Case) -> None:
     each = found[case]
-    assert (each.class_, each.reason) == (Class.SAME, "")
+    assert (each.class_, each.reason) == (UpgradeClass.SAME, "")
     assert each.difference is not None
     assert each.difference.change is PlanGrade.SAME
     assert (str(each.forward), str(each.backward)) == ("right", "right")
@@ -73,7 +91,7 @@ def test_a_broken_change_is_classified(found: Mapping[Case, Compatibility], chan
     assert (each.class_, each.forward.error_class) == (class_, error_class), each.reason
     assert each.reason.startswith(reason)
     assert each.difference is not None
-    by_plan = PlanGrade.STATE if class_ is Class.INCOMPATIBLE else PlanGrade.FUNCTIONS
+    by_plan = PlanGrade.STATE if class_ is INCOMPATIBLE else PlanGrade.FUNCTIONS
     assert each.difference.change is by_plan
 
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from nexmark.compatibility.cases import Case, Input, Side
 from nexmark.compatibility.check import check
-from nexmark.compatibility.classes import Case, Class, Input, Side
+from nexmark.compatibility.results import UpgradeClass
 from nexmark.engines import Build
 from tests.conftest import ENGINES
 
@@ -26,7 +27,7 @@ def test_partitions_stay_as_the_checkpoint_has_them_and_the_results_are_right(
     case = Case("q17", "aggregate", "aggregate")
     (found,) = check(old, new, [case], Input(events=2000, tps=100), lambda _: None)
     assert (str(found.forward), str(found.backward)) == ("right", "right")
-    assert found.class_ is Class.CHANGED  # the plan has the number of partitions
+    assert found.class_ is UpgradeClass.CHANGED  # the plan has the number of partitions
     assert found.ignored == (
         f"the second side asked for {PARTITIONS}=3, the checkpoint has 1",
         f"going back, the first side asked for {PARTITIONS}=1, the checkpoint has 3",

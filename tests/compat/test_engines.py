@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from nexmark.compatibility.cases import Case, Input, Side
 from nexmark.compatibility.check import check
-from nexmark.compatibility.classes import Case, Class, Input, Side, matrix
+from nexmark.compatibility.results import UpgradeClass, matrix
 from nexmark.engines import Build
 from nexmark_jobs.queries import QUERIES
 from tests.conftest import ENGINES
@@ -26,5 +27,7 @@ def test_every_stateful_query_goes_on(engine: str, engine_build: Callable[[str],
         cases.append(Case(query.name, name, name))
     found = check(first, second, cases, Input(), print, only_stateful=True)
     print(matrix(found))
-    assert [(each.case.query, each.reason) for each in found if each.class_ != Class.SAME] == []
+    assert [
+        (each.case.query, each.reason) for each in found if each.class_ != UpgradeClass.SAME
+    ] == []
     assert len(found) == STATEFUL

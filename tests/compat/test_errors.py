@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.compatibility.application import Application, Half
-from nexmark.compatibility.check import _outcome, _Way
-from nexmark.compatibility.classes import Case, Class, Compatibility, Ending, Side
+from nexmark.compatibility.application import Application, CheckpointRun
+from nexmark.compatibility.cases import Case, Side
+from nexmark.compatibility.check import _Direction, _restart
+from nexmark.compatibility.results import Compatibility, RestartOutcome, UpgradeClass
 from nexmark.engines import Build
 from nexmark_jobs.errors import JobError, error_class, one_line
 
@@ -41,31 +42,39 @@ def test_the_reason_is_the_innermost_cause(error: str | Exception, expected: str
     assert one_line(error).startswith(expected)
 
 
-def test_a_half_goes_on_from_one_that_an_application_did_before_it_ended(tmp_path: Path) -> None:
-    half = Half("second", [], {}, after="first")
-    application = Application(Build("id", "4.3.0", tmp_path, "x"), [half], tmp_path)
-    assert application._as_json(half)["after"] == "first"
+def test_a_run_resumes_from_one_that_an_application_did_before_it_ended(tmp_path: Path) -> None:
+    run = CheckpointRun("second", [], {}, after="first")
+    application = Application(Build("id", "4.3.0", tmp_path, "x"), [run], tmp_path)
+    assert application._as_json(run)["after"] == "first"
     application.records["first"] = {"state": "failed"}
-    assert application._as_json(half)["after"] == "first"
+    assert application._as_json(run)["after"] == "first"
     application.records["first"] = {"state": "done"}
-    assert application._as_json(half)["after"] is None
+    assert application._as_json(run)["after"] is None
 
 
 @pytest.mark.parametrize(
-    ("record", "ending", "class_"),
+    ("record", "outcome", "class_"),
     [
-        ({"reason": "did not end within 900 s"}, Ending.NOT_ENDED, Class.UNKNOWN),
-        ({"reason": "no", "error_class": "SOME_CLASS"}, Ending.REFUSED, Class.INCOMPATIBLE),
-        ({"state": "wrong", "reason": "1 rows came behind"}, Ending.WRONG, Class.WRONG),
+        ({"reason": "did not end within 900 s"}, RestartOutcome.NOT_ENDED, UpgradeClass.UNKNOWN),
+        (
+            {"reason": "no", "error_class": "SOME_CLASS"},
+            RestartOutcome.REFUSED,
+            UpgradeClass.INCOMPATIBLE,
+        ),
+        (
+            {"state": "wrong", "reason": "1 rows came behind"},
+            RestartOutcome.WRONG,
+            UpgradeClass.WRONG,
+        ),
     ],
 )
 def test_only_what_spark_refuses_is_incompatible(
-    record: dict[str, str], ending: Ending, class_: Class, tmp_path: Path
+    record: dict[str, str], outcome: RestartOutcome, class_: UpgradeClass, tmp_path: Path
 ) -> None:
     side, case = Side(Build("id", "4.3.0", tmp_path, "x")), Case("q5", "a", "a")
-    way = _Way("forward", case, (side, side), ("a", "a"), tmp_path)
-    first, second = way.ids
+    direction = _Direction("forward", case, (side, side), ("a", "a"), tmp_path)
+    first, second = direction.ids
     records = {first: {"state": "done"}, second: {"state": "failed", **record}}
-    outcome = _outcome(way, records, tmp_path)
-    assert outcome.ending is ending
-    assert Compatibility(case, (None, None), None, outcome).class_ is class_
+    restart = _restart(direction, records, tmp_path)
+    assert restart.outcome is outcome
+    assert Compatibility(case, (None, None), None, restart).class_ is class_

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from nexmark.compatibility.cases import Case, Input, Side
 from nexmark.compatibility.check import check
-from nexmark.compatibility.classes import Case, Ending, Input, Side
+from nexmark.compatibility.results import RestartOutcome
 from nexmark.engines import Build
 from tests.conftest import ENGINES
 
@@ -22,6 +23,7 @@ ROCKSDB = {
 }
 EVENTS = Input(events=2000, tps=100)
 SESSION, JOIN = Case("q11", "session_window", "session_window"), Case("q20", "join", "join")
+CHANGELOG = f"{STORE}rocksdb.changelogCheckpointing.enabled"
 JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
 
 
@@ -30,21 +32,26 @@ def say(_: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("case", "conf", "ending", "reason"),
+    ("case", "conf", "outcome", "reason"),
     [
-        (SESSION, {}, Ending.RIGHT, ""),
-        (JOIN, {}, Ending.RIGHT, ""),
-        (JOIN, {f"{STORE}rocksdb.changelogCheckpointing.enabled": "true"}, Ending.RIGHT, ""),
-        (SESSION, {f"{STORE}checkpointFormatVersion": "2"}, Ending.REFUSED, "v2"),
-        (JOIN, {JOIN_FORMAT: "3"}, Ending.REFUSED, "1 and 2"),
-        (JOIN, {JOIN_FORMAT: "4"}, Ending.REFUSED, "1 and 2"),
+        (SESSION, {}, RestartOutcome.RIGHT, ""),
+        (JOIN, {}, RestartOutcome.RIGHT, ""),
+        (
+            JOIN,
+            {f"{STORE}rocksdb.changelogCheckpointing.enabled": "true"},
+            RestartOutcome.RIGHT,
+            "",
+        ),
+        (SESSION, {f"{STORE}checkpointFormatVersion": "2"}, RestartOutcome.REFUSED, "v2"),
+        (JOIN, {JOIN_FORMAT: "3"}, RestartOutcome.REFUSED, "1 and 2"),
+        (JOIN, {JOIN_FORMAT: "4"}, RestartOutcome.REFUSED, "1 and 2"),
     ],
     ids=str,
 )
 def test_a_format_that_3_5_9_does_not_know_has_no_way_back(
     case: Case,
     conf: dict[str, str],
-    ending: Ending,
+    outcome: RestartOutcome,
     reason: str,
     engine_build: Callable[[str], Build],
 ) -> None:
@@ -52,7 +59,7 @@ def test_a_format_that_3_5_9_does_not_know_has_no_way_back(
     second = Side(engine_build(ENGINES[-1]), ROCKSDB)
     (found,) = check(first, second, [case], EVENTS, say, backward=False)
     assert found.forward is not None
-    assert (found.forward.ending, reason in found.forward.reason) == (ending, True), found.forward
+    assert (found.forward.outcome, reason in found.forward.reason) == (outcome, True), found.forward
 
 
 @pytest.mark.parametrize("engine", ["spark-4.1.4", "spark-4.2.1"])

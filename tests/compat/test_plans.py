@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from nexmark.compatibility.classes import Case, Class, Compatibility, Ending, Restart
+from nexmark.compatibility.cases import Case
 from nexmark.compatibility.plans import PlanGrade, QueryPlan, compare
+from nexmark.compatibility.results import Compatibility, Restart, RestartOutcome, UpgradeClass
 
 SKELETON = """Project
   StateStoreSave
@@ -89,28 +90,31 @@ def test_builds_differ_in_projections_and_in_how_they_write_expressions() -> Non
     assert grade(other) == (PlanGrade.CHANGED, ("an expression differs",))
 
 
-RIGHT, WRONG = Restart(Ending.RIGHT), Restart(Ending.WRONG, reason="3 of 9 rows differ")
-REFUSED = Restart(Ending.REFUSED, "SOME_CLASS", "[SOME_CLASS] no")
+RIGHT, WRONG = (
+    Restart(RestartOutcome.RIGHT),
+    Restart(RestartOutcome.WRONG, reason="3 of 9 rows differ"),
+)
+REFUSED = Restart(RestartOutcome.REFUSED, "SOME_CLASS", "[SOME_CLASS] no")
 FUNCTIONS = aggregation(functions=("count(price)", "max(price)"))
 
 
 @pytest.mark.parametrize(
     ("operator", "forward", "backward", "expected"),
     [
-        (aggregation(), RIGHT, RIGHT, Class.SAME),
-        (aggregation(), RIGHT, WRONG, Class.WRONG),
-        (aggregation(), WRONG, REFUSED, Class.INCOMPATIBLE),
-        (aggregation(), Restart(Ending.NOT_BEGUN), None, Class.UNKNOWN),
-        (FUNCTIONS, RIGHT, RIGHT, Class.CHANGED),
-        (FUNCTIONS, None, None, Class.WRONG),
-        (aggregation(key_types=("int",)), None, None, Class.INCOMPATIBLE),
+        (aggregation(), RIGHT, RIGHT, UpgradeClass.SAME),
+        (aggregation(), RIGHT, WRONG, UpgradeClass.WRONG),
+        (aggregation(), WRONG, REFUSED, UpgradeClass.INCOMPATIBLE),
+        (aggregation(), Restart(RestartOutcome.NOT_BEGUN), None, UpgradeClass.UNKNOWN),
+        (FUNCTIONS, RIGHT, RIGHT, UpgradeClass.CHANGED),
+        (FUNCTIONS, None, None, UpgradeClass.WRONG),
+        (aggregation(key_types=("int",)), None, None, UpgradeClass.INCOMPATIBLE),
     ],
 )
 def test_the_outcome_decides_and_the_plans_where_nothing_was_run(
     operator: dict[str, Any],
     forward: Restart | None,
     backward: Restart | None,
-    expected: Class,
+    expected: UpgradeClass,
 ) -> None:
     other = replace(PLAN, operators=(operator,))
     difference = compare(PLAN, other, same_build=True)

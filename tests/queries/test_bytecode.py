@@ -14,7 +14,7 @@ from nexmark.config import paths
 from nexmark.engines import Build
 from tests.site import ENGINE
 
-JOBS = ("dump_events", "paced_query", "run_halves", "run_query", "verify_queries")
+JOBS = ("dump_events", "paced_query", "resume_queries", "run_query", "verify_queries")
 #: Start a job for its help, as spark-submit does, and print which PySpark it has.
 START = """
 import contextlib, runpy, sys

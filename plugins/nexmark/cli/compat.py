@@ -49,8 +49,9 @@ def compat(
     Each query goes on from a checkpoint of one build with the other one, and back. 0 if all
     survive; 1 if a query is incompatible, silently wrong or could not be run; 2 for bad arguments.
     """
+    from nexmark.compatibility.cases import Input, Side, cases_of
     from nexmark.compatibility.check import check, check_plans, write_corpus
-    from nexmark.compatibility.classes import Input, Side, as_json, cases_of, is_red, matrix
+    from nexmark.compatibility.results import as_json, is_red, matrix
     from nexmark.engines import BuildError
     from nexmark_jobs.errors import UsageError
     from nexmark_jobs.generator.generator_options import generator_config

@@ -120,7 +120,7 @@ def recovery_damage(
     Spark refuses a damaged checkpoint, with an error class that is printed; or it goes on and its
     result is right; or it answers wrongly. 1 if it answered wrongly anywhere.
     """
-    from nexmark.compatibility.classes import Input
+    from nexmark.compatibility.cases import Input
     from nexmark.labs.damage import DAMAGES
     from nexmark.labs.damage_run import PLACES, run_damaged
 

@@ -1,1 +1,1 @@
-"""Does a running job survive the upgrade? Checkpoints of one Spark build under another one."""
+"""Check whether running jobs survive an upgrade: start them on one build, resume on another."""

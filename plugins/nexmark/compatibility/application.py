@@ -1,4 +1,7 @@
-"""One Spark application of a build that runs halves of queries; see `nexmark_jobs.run_halves`."""
+"""Run one Spark application of a build that starts and resumes queries.
+
+The application is `nexmark_jobs/resume_queries.py`.
+"""
 
 import json
 import os
@@ -36,8 +39,18 @@ class ApplicationError(NexmarkError):
 
 
 @dataclass(frozen=True)
-class Half:
-    """A run of a query to its middle, or from there to its end, in a copy of a directory."""
+class CheckpointRun:
+    """A run of a query that stops in mid-input, or one that resumes from such a run's checkpoint.
+
+    Attributes:
+        id: name of the run, which people see as progress.
+        arguments: arguments of `run_query.py`.
+        confs: Spark SQL confs of the session.
+        after: id of the run that has to be done before; None if none.
+        copies: a directory, and the copy of it to make before the run; None for no copy.
+        only_plan: make the plan, do not run the query.
+        only_stateful: leave a query out that keeps no state.
+    """
 
     id: str
     arguments: list[str]
@@ -50,10 +63,20 @@ class Half:
 
 @dataclass
 class Application:
-    """The work of one build, and its directory; `dump` are arguments of `dump_events.py`."""
+    """The runs of one build, in one application as long as it lives.
+
+    Attributes:
+        build: the Spark build.
+        runs: the runs, in order.
+        work: a directory of its own, which must not exist yet.
+        dump: arguments of `dump_events.py`, which runs first; None for no events.
+        formulations: a Python file with formulations of a person's own.
+        confs: Spark confs of the application, beside the defaults here.
+        records: the last line of the log about each run, by its id.
+    """
 
     build: Build
-    halves: list[Half]
+    runs: list[CheckpointRun]
     work: Path
     dump: list[str] | None = None
     formulations: Path | None = None
@@ -61,20 +84,23 @@ class Application:
     records: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse a directory that Spark cannot work in."""
+        """Raise NexmarkError for a directory that Spark cannot work in."""
         check_places(self.work)
 
     def run(self, say: Say) -> Mapping[str, Mapping[str, Any]]:
-        """Run the halves; where one ends the application, a second application runs the rest.
+        """Run all; if a run ends the application, another application makes the remaining runs.
 
-        Returns the outcome of each half by its id. ApplicationError: it does not start, or ends
-        before its first half.
+        Returns:
+            The outcome of each run by its id.
+
+        Raises:
+            ApplicationError: the application does not start, or ends before its first run.
         """
         self.work.mkdir()
-        left = list(self.halves)
+        left = list(self.runs)
         while left:
             self._run(left, say)
-            rest = [half for half in left if half.id not in self.records]
+            rest = [run for run in left if run.id not in self.records]
             if len(rest) == len(left):
                 raise ApplicationError(
                     f"Spark {self.build.version} ({self.build.source}): {self._last_words()}"
@@ -82,31 +108,31 @@ class Application:
             left, self.dump = rest, None
         return self.records
 
-    def _run(self, halves: list[Half], say: Say) -> None:
+    def _run(self, runs: list[CheckpointRun], say: Say) -> None:
         log, plan = self.work / "log.jsonl", self.work / "plan.json"
         log.write_text("")
         more = str(self.formulations) if self.formulations else None
-        written = [self._as_json(half) for half in halves]
-        plan.write_text(json.dumps({"dump": self.dump, "formulations": more, "halves": written}))
-        job = [job_python(self.build.version), str(JOBS / "run_halves.py")]
+        written = [self._as_json(run) for run in runs]
+        plan.write_text(json.dumps({"dump": self.dump, "formulations": more, "runs": written}))
+        job = [job_python(self.build.version), str(JOBS / "resume_queries.py")]
         command = [*job, "--plan", str(plan), "--log", str(log)]
         environment = self._environment() | {OWNER_VARIABLE: f"{self.work}|compat"}
         output = self.work / "output"
         process = start(command, environment, output, self.work, with_parent=signal.SIGKILL)
         try:
             self._follow(process, log, say)
-        finally:  # it ends, and all that it started
+        finally:  # end it, and all that it started
             with undisturbed():
                 end(owned(environment[OWNER_VARIABLE]))
                 process.wait()
 
-    def _as_json(self, half: Half) -> dict[str, Any]:
-        """A half as the program reads it; an earlier application may have done the one before."""
-        is_ready = self.records.get(half.after or "", {}).get("state") == "done"
-        return vars(half) | {"confs": dict(half.confs)} | ({"after": None} if is_ready else {})
+    def _as_json(self, run: CheckpointRun) -> dict[str, Any]:
+        """Return a run as the program reads it, without `after` if that run is done already."""
+        is_ready = self.records.get(run.after or "", {}).get("state") == "done"
+        return vars(run) | {"confs": dict(run.confs)} | ({"after": None} if is_ready else {})
 
     def _follow(self, process: ProcessGroup, log: Path, say: Say) -> None:
-        """Read the log until the application has ended, or nothing has happened for too long."""
+        """Read the log until the application ends, or writes nothing for `_SILENCE_S` seconds."""
         read, running, heard = 0, None, time.monotonic()
         while True:
             ended = process.poll() is not None

@@ -1,8 +1,8 @@
-"""The check: each side begins runs, the other side goes on with them, the tables are compared.
+"""Check an upgrade: one side starts queries, the other side resumes them, tables are compared.
 
-first side     begins its runs, dumps the events for the reference
-second side    goes on with them; begins runs of its own
-first side     goes on with those
+1. The first side dumps the events for the reference, and starts the queries of the way forward.
+2. The second side resumes these, and starts the queries of the way backward.
+3. The first side resumes those.
 
 Steps of the same build that follow each other are one Spark application.
 """
@@ -15,9 +15,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from nexmark.compatibility.application import Application, Half
-from nexmark.compatibility.classes import Case, Compatibility, Ending, Input, Restart, Side
+from nexmark.compatibility.application import Application, CheckpointRun
+from nexmark.compatibility.cases import Case, Input, Side
 from nexmark.compatibility.plans import PlanDifference, QueryPlan, carried_confs, compare, overruled
+from nexmark.compatibility.results import Compatibility, Restart, RestartOutcome
 from nexmark.interrupts import temporary_directory
 from nexmark.model import Say
 from nexmark_jobs.host.whole_files import write_whole
@@ -30,10 +31,17 @@ _PREFIX = "nexmark-compat-"
 
 
 @dataclass(frozen=True)
-class _Way:
-    """One direction of a case: who begins it, who goes on, and where its files are.
+class _Direction:
+    """One direction of a case: which side starts the query, which one resumes it, and where.
 
-    Cases that begin with the same formulation share the first half: each goes on in a copy.
+    Cases that start with the same formulation share the first run: each resumes in a copy of it.
+
+    Attributes:
+        name: "forward" or "backward".
+        case: the query.
+        sides: the side that starts the query, and the one that resumes it.
+        formulations: the formulations on these sides.
+        work: the directory of the whole check.
     """
 
     name: str
@@ -44,23 +52,23 @@ class _Way:
 
     @property
     def ids(self) -> tuple[str, str]:
-        """The ids of both halves; people see them as progress."""
-        first = f"{self.case.query} ({self.formulations[0]}), {self.name}, first half"
-        return first, f"{self.case}, {self.name}, second half"
+        """The ids of the first run and of the resumed run; people see them as progress."""
+        first = f"{self.case.query} ({self.formulations[0]}), {self.name}, first run"
+        return first, f"{self.case}, {self.name}, resumed run"
 
     @property
-    def begun(self) -> Path:
-        """The directory that the first half leaves behind."""
+    def first_directory(self) -> Path:
+        """The directory of the first run."""
         return self.work / self.name / f"{self.case.query}-{self.formulations[0]}"
 
     @property
-    def directory(self) -> Path:
-        """The directory of the second half."""
+    def resumed_directory(self) -> Path:
+        """The directory of the resumed run."""
         return self.work / self.name / f"{self.case.query}-{'-to-'.join(self.formulations)}"
 
-    def half(self, part: int, events: Input, *, only_stateful: bool) -> Half:
-        """The first half (`part` 0) or the second one (1)."""
-        here = self.directory if part else self.begun
+    def run(self, part: int, events: Input, *, only_stateful: bool) -> CheckpointRun:
+        """Return the first run (`part` 0) or the resumed run (`part` 1)."""
+        here = self.resumed_directory if part else self.first_directory
         arguments = [
             *("--query", self.case.query, "--formulation", self.formulations[part]),
             *("--checkpoint", f"{here}/kept", "--sink", f"parquet:{here}/{_TABLE}"),
@@ -68,13 +76,13 @@ class _Way:
             *events.run_arguments,
         ]
         if part == 0:
-            arguments += ["--stop-after-batch", str(events.last_batch_of_first_half)]
-        return Half(
+            arguments += ["--stop-after-batch", str(events.last_batch_of_first_run)]
+        return CheckpointRun(
             self.ids[part],
             arguments,
             self.sides[part].confs,
             after=self.ids[0] if part else None,
-            copies=(str(self.begun), str(self.directory)) if part else None,
+            copies=(str(self.first_directory), str(self.resumed_directory)) if part else None,
             only_stateful=only_stateful,
         )
 
@@ -90,67 +98,95 @@ def check(
     backward: bool = True,
     below: Path | None = None,
 ) -> list[Compatibility]:
-    """Run each case forward and, with `backward`, also the other way round.
+    """Start each case on the first side and resume it on the second, and the other way round.
 
-    `only_stateful`: queries that keep no state are left out. All files are in a temporary directory
-    (`below` one of the caller's), and nothing is left on disk, and no process, however this ends.
-    ApplicationError: Spark does not start.
+    All files are in a temporary directory. No file and no process is left, however this ends.
+
+    Args:
+        first: the side that jobs run on now.
+        second: the side that they are to go on with.
+        cases: the queries.
+        events: the generated events.
+        say: called with each line of progress.
+        only_stateful: leave queries out that keep no state.
+        backward: also start each case on the second side and resume it on the first.
+        below: the parent of the temporary directory; the system's by default.
+
+    Raises:
+        ApplicationError: Spark does not start.
     """
     with temporary_directory(_PREFIX, below) as work:
         sides = first, second
-        forward = [_Way("forward", x, sides, (x.first, x.second), work) for x in cases]
-        back = [
-            _Way("backward", x, sides[::-1], (x.second, x.first), work)
-            for x in cases
-            if backward and (first != second or x.first != x.second)
+        forward = [
+            _Direction("forward", case, sides, (case.first, case.second), work) for case in cases
         ]
-        for way in [*forward, *back]:
-            way.begun.mkdir(parents=True, exist_ok=True)
+        back = [
+            _Direction("backward", case, sides[::-1], (case.second, case.first), work)
+            for case in cases
+            if backward and (first != second or case.first != case.second)
+        ]
+        for direction in [*forward, *back]:
+            direction.first_directory.mkdir(parents=True, exist_ok=True)
 
-        def halves(ways: list[_Way], part: int) -> list[Half]:
-            made = [way.half(part, events, only_stateful=only_stateful) for way in ways]
-            return list({half.id: half for half in made}.values())
+        def runs(directions: list[_Direction], part: int) -> list[CheckpointRun]:
+            each = [way.run(part, events, only_stateful=only_stateful) for way in directions]
+            return list({run.id: run for run in each}.values())
 
         dumped = work / "events"
         dump = [*events.generator_arguments, "--out", str(dumped), "--format", "parquet"]
         steps = [
-            (first, halves(forward, 0)),
-            (second, [*halves(forward, 1), *halves(back, 0)]),
-            (first, halves(back, 1)),
+            (first, runs(forward, 0)),
+            (second, [*runs(forward, 1), *runs(back, 0)]),
+            (first, runs(back, 1)),
         ]
         records = _run(steps, work, dump, events, say)
-        found = {way.case: way for way in back}
+        back_of = {direction.case: direction for direction in back}
         return [
-            _comparison(way, found.get(way.case), records, dumped)
-            for way in forward
-            if records[way.ids[0]]["state"] != _LEFT_OUT
+            _comparison(direction, back_of.get(direction.case), records, dumped)
+            for direction in forward
+            if records[direction.ids[0]]["state"] != _LEFT_OUT
         ]
 
 
 def write_corpus(
     side: Side, cases: Sequence[Case], events: Input, say: Say, directory: Path
 ) -> list[str]:
-    """Leave the checkpoints of a side's first halves in a new directory; returns what is missing.
+    """Start queries on a side and keep their checkpoints; return the names of those that failed.
 
-    <directory>/<query>-<formulation>/kept   the checkpoint, and which input it is of
-    <directory>/corpus.json                  the build, the events, what became of each query
+    <directory>/<query>-<formulation>/kept   the checkpoint, and a note on the input it belongs to
+    <directory>/corpus.json                  the build, the events, the outcome of each query
 
-    ApplicationError: Spark does not start.
+    Args:
+        side: the build and its confs.
+        cases: the queries; those that keep no state are left out.
+        events: the generated events.
+        say: called with each line of progress.
+        directory: the directory to make.
+
+    Raises:
+        ApplicationError: Spark does not start.
     """
     with temporary_directory(_PREFIX) as work:
-        ways = [_Way("forward", x, (side, side), (x.first, x.first), work) for x in cases]
-        for way in ways:
-            way.begun.mkdir(parents=True)
-        halves = [way.half(0, events, only_stateful=True) for way in ways]
-        records = _run([(side, halves)], work, None, events, say)
-        told = {way.begun.name: records[way.ids[0]]["state"] for way in ways}
-        for way in ways:
-            if told[way.begun.name] == "done":
-                shutil.copytree(way.begun, directory / way.begun.name)
+        directions = [
+            _Direction("forward", case, (side, side), (case.first, case.first), work)
+            for case in cases
+        ]
+        for direction in directions:
+            direction.first_directory.mkdir(parents=True)
+        runs = [direction.run(0, events, only_stateful=True) for direction in directions]
+        records = _run([(side, runs)], work, None, events, say)
+        states = {
+            direction.first_directory.name: records[direction.ids[0]]["state"]
+            for direction in directions
+        }
+        for direction in directions:
+            checkpoint = direction.first_directory
+            if states[checkpoint.name] == "done":
+                shutil.copytree(checkpoint, directory / checkpoint.name)
         about = {"build": side.build.id, "spark": side.build.version, "confs": dict(side.confs)}
-        about |= {"input": events.run_arguments, "queries": told}
+        about |= {"input": events.run_arguments, "queries": states}
         write_whole(directory / "corpus.json", json.dumps(about, indent=1) + "\n")
-    return [name for name, state in told.items() if state == "failed"]
+    return [name for name, state in states.items() if state == "failed"]
 
 
 def check_plans(
@@ -162,12 +198,12 @@ def check_plans(
     *,
     only_stateful: bool = False,
 ) -> list[Compatibility]:
-    """Compare the plans of each case; nothing is run. See `check`."""
+    """Compare the plans of each case without running a query; for the arguments see `check`."""
     with temporary_directory(_PREFIX) as work:
 
-        def plan(case: Case, number: int) -> Half:
+        def plan(case: Case, number: int) -> CheckpointRun:
             side, formulation = ((first, case.first), (second, case.second))[number]
-            return Half(
+            return CheckpointRun(
                 f"{case}, plan {number + 1}",
                 [
                     *("--query", case.query, "--formulation", formulation),
@@ -178,7 +214,10 @@ def check_plans(
                 only_stateful=only_stateful,
             )
 
-        steps = [(side, [plan(x, at) for x in cases]) for at, side in enumerate((first, second))]
+        steps = [
+            (side, [plan(case, number) for case in cases])
+            for number, side in enumerate((first, second))
+        ]
         records = _run(steps, work, None, events, say)
         pairs = [(case, records[f"{case}, plan 1"], records[f"{case}, plan 2"]) for case in cases]
         return [
@@ -189,98 +228,130 @@ def check_plans(
 
 
 def _run(
-    steps: Sequence[tuple[Side, list[Half]]],
+    steps: Sequence[tuple[Side, list[CheckpointRun]]],
     work: Path,
     dump: list[str] | None,
     events: Input,
     say: Say,
 ) -> Records:
-    """Run the halves of the steps, in as few applications as there are changes of the build."""
-    runs = groupby((step for step in steps if step[1]), key=lambda step: step[0].build.id)
+    """Make the runs of the steps, in as few applications as there are changes of the build.
+
+    Args:
+        steps: each a side and its runs, in order.
+        work: the directory of the whole check.
+        dump: arguments of `dump_events.py` for the first application; None for no events.
+        events: the generated events.
+        say: called with each line of progress.
+
+    Returns:
+        The outcome of each run by its id; a run whose first run was not done is left out.
+    """
+    of_builds = groupby((step for step in steps if step[1]), key=lambda step: step[0].build.id)
     records: dict[str, Mapping[str, Any]] = {}
-    for number, (_, same) in enumerate(runs, start=1):
-        sides, lists = zip(*same, strict=True)
-        build, halves = sides[0].build, [half for each in lists for half in each]
-        every = {half.id for half in halves}
-        here = []
-        for half in halves:
-            if half.after in every:
-                here.append(half)
-            elif half.after is None or records[half.after]["state"] == "done":
-                here.append(replace(half, after=None))
+    for number, (_, same_build) in enumerate(of_builds, start=1):
+        sides, lists = zip(*same_build, strict=True)
+        build, runs = sides[0].build, [run for each in lists for run in each]
+        ids = {run.id for run in runs}
+        ready = []
+        for run in runs:
+            if run.after in ids:
+                ready.append(run)
+            elif run.after is None or records[run.after]["state"] == "done":
+                ready.append(replace(run, after=None))
             else:
-                records[half.id] = {"state": _LEFT_OUT, "plan": {}}
-        say(f"Spark {build.version}: {len(here)} halves of queries, application {number}")
-        place = work / f"application-{number}"
-        application = Application(build, here, place, dump, events.formulations)
-        records |= application.run(say) if here else {}
+                records[run.id] = {"state": _LEFT_OUT, "plan": {}}
+        say(f"Spark {build.version}: {len(ready)} runs of queries, application {number}")
+        directory = work / f"application-{number}"
+        application = Application(build, ready, directory, dump, events.formulations)
+        records |= application.run(say) if ready else {}
         dump = None
     return records
 
 
 def _comparison(
-    forward: _Way, backward: _Way | None, records: Records, events: Path
+    forward: _Direction, backward: _Direction | None, records: Records, events: Path
 ) -> Compatibility:
+    """Return the result of a case from the outcomes of its runs.
+
+    Args:
+        forward: the way forward.
+        backward: the way backward; None if it was not run.
+        records: the outcome of each run by its id.
+        events: the directory of the dumped events, for the reference.
+    """
     case = forward.case
-    begun, resumed = (records[id_] for id_ in forward.ids)
-    other = resumed if backward is None else records[backward.ids[0]]
+    first_run, resumed_run = (records[id_] for id_ in forward.ids)
+    second_side = resumed_run if backward is None else records[backward.ids[0]]
     first, second = forward.sides
     same_build = first.build.id == second.build.id
-    planned = other if other.get("plan") else resumed
-    plans, difference = _plans(begun, planned, same_build=same_build)
-    outcome = _outcome(forward, records, events)
-    back = outcome if first == second and case.first == case.second else None
-    carried = carried_confs(forward.begun / "kept" / "checkpoint")
+    planned = second_side if second_side.get("plan") else resumed_run
+    plans, difference = _plans(first_run, planned, same_build=same_build)
+    restart = _restart(forward, records, events)
+    back = restart if first == second and case.first == case.second else None
+    carried = carried_confs(forward.first_directory / "kept" / "checkpoint")
     ignored = overruled(carried, second.confs, "the second side")
     if backward is not None:
-        back = _outcome(backward, records, events)
-        own = carried_confs(backward.begun / "kept" / "checkpoint")
-        ignored += overruled(own, first.confs, "going back, the first side")
+        back = _restart(backward, records, events)
+        carried_back = carried_confs(backward.first_directory / "kept" / "checkpoint")
+        ignored += overruled(carried_back, first.confs, "going back, the first side")
     ignored += [
         f"{name} is not a conf of a query, and was not set"
-        for name in sorted({*begun.get("unset", ()), *other.get("unset", ())})
+        for name in sorted({*first_run.get("unset", ()), *second_side.get("unset", ())})
     ]
-    return Compatibility(case, plans, difference, outcome, back, carried, tuple(ignored))
+    return Compatibility(case, plans, difference, restart, back, carried, tuple(ignored))
 
 
 def _plans(
-    one: Mapping[str, Any], other: Mapping[str, Any], *, same_build: bool
+    first: Mapping[str, Any], second: Mapping[str, Any], *, same_build: bool
 ) -> tuple[tuple[QueryPlan | None, QueryPlan | None], PlanDifference | None]:
-    first, second = (QueryPlan.read(x["plan"]) if x.get("plan") else None for x in (one, other))
-    difference = compare(first, second, same_build=same_build) if first and second else None
-    return (first, second), difference
+    plans = _plan(first), _plan(second)
+    one, other = plans
+    difference = compare(one, other, same_build=same_build) if one and other else None
+    return plans, difference
 
 
-def _outcome(way: _Way, records: Records, events: Path) -> Restart:
-    """Return the outcome of both halves, with the final table compared with the reference."""
-    begun, resumed = (records[id_] for id_ in way.ids)
-    is_begun = begun["state"] == "done"
-    half, table = resumed if is_begun else begun, way.directory / _TABLE
-    found = ended(half, way.case.query, table, events)
-    return found if is_begun else replace(found, ending=Ending.NOT_BEGUN)
+def _plan(record: Mapping[str, Any]) -> QueryPlan | None:
+    return QueryPlan.read(record["plan"]) if record.get("plan") else None
 
 
-def ended(record: Mapping[str, Any], query: str, table: Path, events: Path) -> Restart:
-    """The ending of a half; of one that is done, whether its final table equals the reference.
+def _restart(direction: _Direction, records: Records, events: Path) -> Restart:
+    """Return how the resumed run ended; NOT_BEGUN if the first run was not done."""
+    first_run, resumed_run = (records[id_] for id_ in direction.ids)
+    table = direction.resumed_directory / _TABLE
+    if first_run["state"] == "done":
+        return restart_of(resumed_run, direction.case.query, table, events)
+    failed = restart_of(first_run, direction.case.query, table, events)
+    return replace(failed, outcome=RestartOutcome.NOT_BEGUN)
+
+
+def restart_of(record: Mapping[str, Any], query: str, table: Path, events: Path) -> Restart:
+    """Return how a run ended; if it was done, compare its final table with the reference.
 
     An error of Spark's has a class. An application that died, or was ended, has none.
+
+    Args:
+        record: the outcome of the run, from the log of the application.
+        query: the name of the query.
+        table: the directory of the final table.
+        events: the directory of the dumped events, for the reference.
     """
     if record["state"] == "wrong":
-        return Restart(Ending.WRONG, reason=record["reason"])
+        return Restart(RestartOutcome.WRONG, reason=record["reason"])
     if record["state"] != "done":
-        refused = record.get("error_class", "")
+        error_class = record.get("error_class", "")
         reason = record.get("reason", "").replace(f"{events.parent}/", "")
-        return Restart(Ending.REFUSED if refused else Ending.NOT_ENDED, refused, reason)
+        outcome = RestartOutcome.REFUSED if error_class else RestartOutcome.NOT_ENDED
+        return Restart(outcome, error_class, reason)
 
     from nexmark.expectations.contract import ExpectationsError
     from nexmark.expectations.suites import validate
 
     try:
-        found = validate(query, table, events)
+        validation = validate(query, table, events)
     except ExpectationsError as error:
-        return Restart(Ending.WRONG, reason=str(error))
-    if found.success:
-        return Restart(Ending.RIGHT)
-    wrong, rows = (found.statistics[name] for name in ("unexpected_rows", "rows"))
-    told = f"{wrong} of {rows} rows are not in the reference"
-    return Restart(Ending.WRONG, reason=told if wrong else found.failures[0])
+        return Restart(RestartOutcome.WRONG, reason=str(error))
+    if validation.success:
+        return Restart(RestartOutcome.RIGHT)
+    wrong, rows = (validation.statistics[name] for name in ("unexpected_rows", "rows"))
+    reason = f"{wrong} of {rows} rows are not in the reference"
+    return Restart(RestartOutcome.WRONG, reason=reason if wrong else validation.failures[0])

@@ -1,4 +1,4 @@
-"""Two plans of a query compared, without running either; and the confs of a checkpoint."""
+"""Compare two plans of a query without running them, and read the confs of a checkpoint."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _SHOWN = 60
 
 
 class PlanGrade(StrEnum):
-    """The kinds of difference between two plans, the worst last."""
+    """How far two plans of a query differ; the worst difference comes last."""
 
     SAME = "same"
     CHANGED = "plan changed"  # other operators; their state is the same
     FUNCTIONS = "functions changed"
-    """State of the same types that means something else: Spark does not notice."""
+    """The state has the same types but another meaning, which Spark does not notice."""
     STATE = "state changed"
-    """Other stateful operators, or keys or values of other types: Spark refuses the checkpoint."""
+    """Stateful operators, or types of keys or values, differ: Spark refuses the checkpoint."""
 
 
 @dataclass(frozen=True)
 class QueryPlan:
-    """A query's plan, as `nexmark_jobs.run_halves` describes it."""
+    """A query's plan, as `nexmark_jobs.resume_queries` describes it."""
 
     text: str
     skeleton: str
@@ -35,41 +35,45 @@ class QueryPlan:
     operators: tuple[Mapping[str, Any], ...]
 
     @classmethod
-    def read(cls, found: Mapping[str, Any]) -> QueryPlan:
-        """The plan in a line of the log."""
-        return cls(found["text"], found["skeleton"], found["exchanges"], tuple(found["operators"]))
+    def read(cls, plan: Mapping[str, Any]) -> QueryPlan:
+        """Read the plan in a line of the log of `nexmark_jobs.resume_queries`."""
+        return cls(plan["text"], plan["skeleton"], plan["exchanges"], tuple(plan["operators"]))
 
     @property
     def shape(self) -> list[str]:
-        """The operators in their order; without projections, which versions merge differently."""
+        """The operators in order, without projections: Spark versions merge those differently."""
         lines = (line.strip() for line in self.skeleton.splitlines())
         return [line for line in lines if line != _PROJECT]
 
     @property
     def sources(self) -> int:
-        """Number of streams read."""
+        """The number of streams that the query reads."""
         return sum(line.startswith(_SOURCE) for line in self.shape)
 
 
 @dataclass(frozen=True)
 class PlanDifference:
-    """The worst difference of two plans, and each difference in a few words."""
+    """The worst grade of difference between two plans, and each difference of this grade."""
 
     change: PlanGrade
     reasons: tuple[str, ...]
 
 
 def compare(first: QueryPlan, second: QueryPlan, *, same_build: bool) -> PlanDifference:
-    """The difference of two plans; of the `same_build` to the last expression."""
-    found = list(_differences(first, second, same_build=same_build))
-    if not found:
+    """Return how two plans differ.
+
+    Plans of the `same_build` are also compared expression by expression: builds print expressions
+    differently.
+    """
+    differences = list(_differences(first, second, same_build=same_build))
+    if not differences:
         return PlanDifference(PlanGrade.SAME, ())
     order = list(PlanGrade)
-    worst = max((change for change, _ in found), key=order.index)
-    return PlanDifference(worst, tuple(reason for change, reason in found if change == worst))
+    worst = max((grade for grade, _ in differences), key=order.index)
+    return PlanDifference(worst, tuple(reason for grade, reason in differences if grade == worst))
 
 
-#: The parts of a stateful operator: how bad another one is, and how it is called.
+#: The parts of a stateful operator: the grade of a difference there, and its name in a reason.
 _PARTS = {
     "key_types": (PlanGrade.STATE, "types of the keys of"),
     "value_types": (PlanGrade.STATE, "types of the values of"),
@@ -103,12 +107,12 @@ def _differences(
 
 
 def _changed(one: Sequence[str], other: Sequence[str]) -> str:
-    """The elements that differ: those gone and those new, or, if there are none, those moved."""
-    gone = [x for x in one if x not in other]
-    new = [x for x in other if x not in one]
+    """Return the elements only in `one`, and those only in `other`; else those in other places."""
+    gone = [element for element in one if element not in other]
+    new = [element for element in other if element not in one]
     if not gone and not new and len(one) == len(other):
-        pairs = [(x, y) for x, y in zip(one, other, strict=True) if x != y]
-        gone, new = [x for x, _ in pairs], [y for _, y in pairs]
+        moved = [pair for pair in zip(one, other, strict=True) if pair[0] != pair[1]]
+        gone, new = [before for before, _ in moved], [after for _, after in moved]
     if not gone and not new:
         return f"{len(one)} -> {len(other)}"
     return f"{_listed(gone)} -> {_listed(new)}"
@@ -134,28 +138,38 @@ _USUAL = "unsaferow"
 
 
 def carried_confs(checkpoint: Path) -> dict[str, str]:
-    """The confs in the offset log of a checkpoint; empty if no batch was begun."""
+    """Return the confs in the offset log of a checkpoint; none if no batch was begun."""
     batches = [path for path in (checkpoint / "offsets").glob("*") if path.name.isdigit()]
     if not batches:
         return {}
     lines = min(batches, key=lambda path: int(path.name)).read_text(encoding="utf-8").splitlines()
-    found: dict[str, str] = json.loads(lines[1]).get("conf", {})  # the first line is a version
-    return found
+    confs: dict[str, str] = json.loads(lines[1]).get("conf", {})  # the first line is a version
+    return confs
 
 
 def in_words(confs: Mapping[str, str], operators: str) -> str:
-    """Provider, partitions, and the formats that matter to `operators`, the names of them."""
+    """Return the store's provider, the partitions, and the state formats that matter, in words.
+
+    `operators` are the names of the query's stateful operators in one string: the formats of other
+    operators are left out.
+    """
     provider = confs.get(_PROVIDER, "").rsplit(".", 1)[-1].removesuffix("StateStoreProvider")
-    said = [provider, f"partitions {confs[_PARTITIONS]}" if _PARTITIONS in confs else ""]
+    words = [provider, f"partitions {confs[_PARTITIONS]}" if _PARTITIONS in confs else ""]
     for key, name in _FORMATS.items():
         matters = key in _OF_ALL or name.removesuffix(" format") in operators
         if matters and confs.get(key) not in (None, _USUAL):
-            said.append(f"{name} {confs[key]}")
-    return ", ".join(filter(None, said))
+            words.append(f"{name} {confs[key]}")
+    return ", ".join(filter(None, words))
 
 
 def overruled(carried: Mapping[str, str], wanted: Mapping[str, str], who: str) -> list[str]:
-    """The confs that `who` has set and the checkpoint overrules, in words."""
+    """Return a sentence for each conf that a side has set and the checkpoint overrules.
+
+    Args:
+        carried: the confs in the checkpoint.
+        wanted: the confs that the side has set.
+        who: the side, e.g. "the second side".
+    """
     return [
         f"{who} asked for {key}={value}, the checkpoint has {carried[key]}"
         for key, value in wanted.items()

@@ -1,6 +1,6 @@
-"""The plan of a night's check of running queries: builds, confs and queries.
+"""Plan a night's check of running queries: builds, confs and queries.
 
-<run directory>/compatibility.json    all that was found, with the plans of both arms
+<run directory>/compatibility.json    the results, with the plans of both arms
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from nexmark.compatibility.cases import Input, Side, cases_of
 from nexmark.compatibility.check import check
-from nexmark.compatibility.classes import Compatibility, Input, Side, cases_of
+from nexmark.compatibility.results import Compatibility
 from nexmark.engines import Build
 from nexmark.model import Say, grouped
 from nexmark.night.plan import Deployment, Deployments, Night
@@ -22,14 +23,17 @@ _OF_QUERIES = "spark.sql."
 
 @dataclass(frozen=True)
 class Upgrade:
-    """Queries that go on from the checkpoints of one `baseline`."""
+    """Queries that the candidate resumes from the checkpoints of one baseline build."""
 
     baseline: Deployment
     candidate: Deployment
     queries: tuple[str, ...]
 
     def check(self, night: Night, say: Say) -> list[Compatibility]:
-        """Go on with the candidate where the baseline stopped, and back; ApplicationError."""
+        """Resume with the candidate what the baseline started, and the other way round.
+
+        Raises ApplicationError if Spark does not start.
+        """
         size = night.compatibility
         assert size is not None
         first = self._side(night, self.baseline, {})
@@ -44,28 +48,31 @@ class Upgrade:
             below=night.spark_cluster.scratch / "compatibility",
         )
 
-    def _side(self, night: Night, deployment: Deployment, own: Mapping[str, str]) -> Side:
-        """A build with the confs that its queries have in this night."""
+    def _side(self, night: Night, deployment: Deployment, confs: Mapping[str, str]) -> Side:
+        """Return a build with its confs of this night; `confs` are those of this side only.
+
+        Only confs of Spark SQL matter to running queries, and no secret leaves the night.
+        """
         given, _ = split(
             {
                 **profile_confs(night.conf_profile),
                 "spark.sql.shuffle.partitions": str(night.cluster.shuffle_partitions),
                 **night.engine.conf,
-                **own,
+                **confs,
             }
         )
-        confs = {
+        of_queries = {
             name: value
             for name, value in given.items()
             if name.startswith(_OF_QUERIES) and not is_secret(name, value)
         }
         home = Path(deployment.spark_home)
         build = Build(deployment.build, deployment.spark_version, home, deployment.source)
-        return Side(build, confs)
+        return Side(build, of_queries)
 
 
 def why_not(night: Night, deployments: Deployments) -> str:
-    """Why nothing is checked, in one line; '' if it is."""
+    """Return why a night checks no upgrade, in one line; '' if it does."""
     if night.compatibility is None:
         return "neither the workload nor a person asks for it"
     if not night.against:
@@ -76,7 +83,7 @@ def why_not(night: Night, deployments: Deployments) -> str:
 
 
 def upgrades(night: Night, deployments: Deployments) -> Iterator[Upgrade]:
-    """Each baseline build that the candidate is not, with the queries that are compared with it."""
+    """Yield, for each baseline build that differs from the candidate, its queries as an upgrade."""
     compared = [query for query in night.queries if query in deployments.baselines]
     builds = grouped(compared, lambda query: deployments.baselines[query].build)
     for build, queries in builds.items():

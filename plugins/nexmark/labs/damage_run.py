@@ -1,13 +1,14 @@
-"""Runs a build on damaged checkpoints: it refuses, goes on rightly, or answers wrongly."""
+"""Resume a query from damaged checkpoints: Spark refuses, or its result is right or wrong."""
 
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from nexmark.compatibility.application import Application, Half
-from nexmark.compatibility.check import ended
-from nexmark.compatibility.classes import Ending, Input, Restart
+from nexmark.compatibility.application import Application, CheckpointRun
+from nexmark.compatibility.cases import Input
+from nexmark.compatibility.check import restart_of
+from nexmark.compatibility.results import Restart, RestartOutcome
 from nexmark.engines import Build
 from nexmark.errors import NexmarkError
 from nexmark.interrupts import temporary_directory
@@ -16,7 +17,7 @@ from nexmark.model import Say
 from nexmark.recovery.recovery_run import state_confs
 from nexmark.recovery.remote_storage import RemoteStorage
 
-#: The state stores by their name in the table: the store, and whether RocksDB writes changelogs.
+#: By the name in the table: the state store, and whether RocksDB checkpoints changelogs.
 STATES = {
     "rocksdb": ("rocksdb", False),
     "rocksdb changelog": ("rocksdb", True),
@@ -24,12 +25,20 @@ STATES = {
 }
 PLACES = ("local", "remote")
 UNDAMAGED = "(none)"
-_WAITING = Restart(Ending.NOT_BEGUN)
+_WAITING = Restart(RestartOutcome.NOT_BEGUN)
 
 
 @dataclass(frozen=True)
-class Damaged:
-    """A query on a checkpoint of `state` at `place` with damage `kind`, and its outcome."""
+class DamagedRun:
+    """A run that resumes from a damaged checkpoint.
+
+    Attributes:
+        kind: the damage, as in `nexmark.recovery.damage`.
+        state: the state store, one of `STATES`.
+        place: one of `PLACES`: the file system that the checkpoint is on.
+        directory: the directory of the run, with its copy of the checkpoint.
+        restart: how the run ended.
+    """
 
     kind: str
     state: str
@@ -39,44 +48,55 @@ class Damaged:
 
     @property
     def id(self) -> str:
-        """The name of its second half."""
+        """The id of the run."""
         return f"{self.kind}, {self.state}, {self.place}"
 
     @property
     def is_wrong(self) -> bool:
-        """Whether the query went on without a word, and its result is wrong."""
-        return self.restart.ending == Ending.WRONG
+        """Whether Spark reported no error although the result is wrong."""
+        return self.restart.outcome == RestartOutcome.WRONG
 
     @property
     def words(self) -> str:
-        """The outcome in a word, with the error class."""
+        """The outcome in words, with the error class."""
         return "ANSWERS WRONGLY" if self.is_wrong else str(self.restart)
 
 
 def run_damaged(
     build: Build, query: str, kinds: Sequence[str], events: Input, say: Say
-) -> list[Damaged]:
-    """Begin the query with each state store, damage copies of its checkpoint, and go on with them.
+) -> list[DamagedRun]:
+    """Start a query with each state store, damage copies of its checkpoint, and resume from them.
 
-    The undamaged checkpoint is among them, as the control. `local` is the file system file:, whose
-    checksum files lie beside the data; `remote` has none. NexmarkError: a first half could not be
-    run, or has no state, or Spark does not start.
+    The undamaged checkpoint is among them, as the control. The place `local` is the file system
+    file:, whose checksum files lie beside the data; `remote` has no checksum files.
+
+    Args:
+        build: the Spark build.
+        query: the name of the query, which has to keep state.
+        kinds: the kinds of damage.
+        events: the generated events.
+        say: called with each line of progress.
+
+    Raises:
+        NexmarkError: a first run could not be made, or has no state, or Spark does not start.
     """
     with temporary_directory("nexmark-damage-") as work:
         confs = RemoteStorage(0, 100_000).confs(build, work / "fault")
-        begun = [_half(state, query, events, work / _name(state)) for state in STATES]
+        first_runs = [_run(state, query, events, work / _name(state)) for state in STATES]
         dumped = work / "events"
         dump = [*events.generator_arguments, "--out", str(dumped), "--format", "parquet"]
-        told = Application(build, begun, work / "first", dump, confs=confs).run(say)
-        for half in begun:
-            if told[half.id]["state"] != "done":
-                raise NexmarkError(f"damage: {half.id}: {told[half.id].get('reason')}")
-        runs = _damaged(kinds, work)
-        halves = [_half(run.state, query, events, run.directory, run) for run in runs]
-        records = Application(build, halves, work / "second", confs=confs).run(say)
+        records = Application(build, first_runs, work / "first", dump, confs=confs).run(say)
+        for run in first_runs:
+            if records[run.id]["state"] != "done":
+                raise NexmarkError(f"damage: {run.id}: {records[run.id].get('reason')}")
+        damaged = _damaged(kinds, work)
+        resumed = [_run(each.state, query, events, each.directory, each) for each in damaged]
+        records = Application(build, resumed, work / "second", confs=confs).run(say)
         return [
-            replace(run, restart=ended(records[run.id], query, run.directory / "table", dumped))
-            for run in runs
+            replace(
+                each, restart=restart_of(records[each.id], query, each.directory / "table", dumped)
+            )
+            for each in damaged
         ]
 
 
@@ -84,35 +104,44 @@ def _name(state: str) -> str:
     return state.replace(" ", "-")
 
 
-def _damaged(kinds: Sequence[str], work: Path) -> list[Damaged]:
-    runs: list[Damaged] = []
+def _damaged(kinds: Sequence[str], work: Path) -> list[DamagedRun]:
+    """Make the damaged copies; a kind of damage that a checkpoint has no file for is left out."""
+    runs: list[DamagedRun] = []
     for state in STATES:
         for kind in (UNDAMAGED, *kinds):
             for place in PLACES:
                 target = work / "damaged" / f"{len(runs)}"
                 shutil.copytree(work / _name(state), target)
                 if kind == UNDAMAGED or damage(kind, target / "kept" / "checkpoint"):
-                    runs.append(Damaged(kind, state, place, target))
+                    runs.append(DamagedRun(kind, state, place, target))
                 else:
                     shutil.rmtree(target)
     return runs
 
 
-def _half(
-    state: str, query: str, events: Input, directory: Path, run: Damaged | None = None
-) -> Half:
-    """The first half of the query, or the second one in a damaged copy."""
+def _run(
+    state: str, query: str, events: Input, directory: Path, damaged: DamagedRun | None = None
+) -> CheckpointRun:
+    """Return the first run of a query, or the one that resumes from a `damaged` checkpoint.
+
+    Args:
+        state: the state store, one of `STATES`.
+        query: the name of the query.
+        events: the generated events.
+        directory: the directory of the run.
+        damaged: the damaged checkpoint; None for the first run.
+    """
     kept = f"{directory}/kept"
-    remote = run is not None and run.place == "remote"
+    remote = damaged is not None and damaged.place == "remote"
     arguments = [
         *("--query", query, "--digest", "off", *events.run_arguments),
         *("--checkpoint", f"slow://{kept}" if remote else kept),
         *("--sink", f"parquet:{directory}/table"),
         *("--result", f"{directory.parent}/result.json"),
     ]
-    if run is None:
+    if damaged is None:
         directory.mkdir(parents=True)
-        arguments += ["--stop-after-batch", str(events.last_batch_of_first_half)]
+        arguments += ["--stop-after-batch", str(events.last_batch_of_first_run)]
     store, changelog = STATES[state]
     confs = state_confs(store, changelog=changelog)
-    return Half(run.id if run else f"first half, {state}", arguments, confs)
+    return CheckpointRun(damaged.id if damaged else f"first run, {state}", arguments, confs)

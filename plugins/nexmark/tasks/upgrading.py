@@ -15,7 +15,7 @@ from nexmark.tasks.recording import compatibility_kept, keep_compatibility
 from nexmark_jobs.host.whole_files import write_whole
 
 if TYPE_CHECKING:
-    from nexmark.compatibility.classes import Compatibility
+    from nexmark.compatibility.results import Compatibility
     from nexmark.compatibility.upgrade import Upgrade
     from nexmark.store.table_rows import CompatibilityRow
 
@@ -27,7 +27,7 @@ def compatibility() -> None:
 
     A check that does not end counts as not known, which is red.
     """
-    from nexmark.compatibility.classes import as_json, matrix
+    from nexmark.compatibility.results import as_json, matrix
     from nexmark.compatibility.upgrade import upgrades, why_not
 
     night = current_night()
@@ -80,7 +80,7 @@ def _record(night: Night, rows: "list[CompatibilityRow]") -> None:
 
 def records_of(baseline: str, found: "Sequence[Compatibility]") -> "list[CompatibilityRow]":
     """Return the rows of comparisons with a build, for the results database."""
-    from nexmark.compatibility.classes import RED, carried
+    from nexmark.compatibility.results import RED, carried
     from nexmark.store.table_rows import CompatibilityRow
 
     return [
@@ -103,10 +103,10 @@ def records_of(baseline: str, found: "Sequence[Compatibility]") -> "list[Compati
 
 def not_known(one: "Upgrade", reason: str) -> "list[CompatibilityRow]":
     """Rows of queries that were not checked."""
-    from nexmark.compatibility.classes import Class
+    from nexmark.compatibility.results import UpgradeClass
     from nexmark.store.table_rows import CompatibilityRow
 
-    columns = {"outcome": Class.UNKNOWN, "red": True, "reason": reason}
+    columns = {"outcome": UpgradeClass.UNKNOWN, "red": True, "reason": reason}
     return [
         CompatibilityRow(query=query, baseline_build=one.baseline.build, **columns)
         for query in one.queries

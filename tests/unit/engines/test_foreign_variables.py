@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from nexmark.cluster import Lease, Release, identify, open_cluster
-from nexmark.compatibility.application import Application, Half
+from nexmark.compatibility.application import Application, CheckpointRun
 from nexmark.config import load
 from nexmark.engines import Build, prerequisites
 from nexmark.engines.launcher import Launcher
@@ -95,7 +95,9 @@ def application_of_an_experiment(machine: Machine) -> None:
 
 
 def application_of_two_builds(machine: Machine) -> None:
-    Application(machine.build, [Half("q1", [], {})], machine.place / "work").run(lambda _: None)
+    Application(machine.build, [CheckpointRun("q1", [], {})], machine.place / "work").run(
+        lambda _: None
+    )
 
 
 def daemons_of_a_recovery(machine: Machine) -> None:

@@ -14,8 +14,9 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from nexmark.compatibility.application import ApplicationError
-from nexmark.compatibility.classes import Case, Compatibility, Ending, Input, Restart, Side
+from nexmark.compatibility.cases import Case, Input, Side
 from nexmark.compatibility.plans import PlanDifference, PlanGrade, QueryPlan
+from nexmark.compatibility.results import Compatibility, Restart, RestartOutcome
 from nexmark.config import load, paths
 from nexmark.evidence.night_evidence import make_report, night_evidence
 from nexmark.night.plan import Deployment, Deployments, Night
@@ -89,14 +90,16 @@ def found(query: str, forward: Restart, backward: Restart | None = None) -> Comp
         (plan(f"old plan of {query}"), plan(f"new plan of {query}")),
         PlanDifference(PlanGrade.SAME, ()),
         forward,
-        backward or Restart(Ending.RIGHT),
+        backward or Restart(RestartOutcome.RIGHT),
         {NAMES[0]: "2"},
     )
 
 
-RIGHT = Restart(Ending.RIGHT)
-REFUSED = Restart(Ending.REFUSED, "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE", "the key is a string")
-WRONG = Restart(Ending.WRONG, reason="7 of 9 rows are not in the reference")
+RIGHT = Restart(RestartOutcome.RIGHT)
+REFUSED = Restart(
+    RestartOutcome.REFUSED, "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE", "the key is a string"
+)
+WRONG = Restart(RestartOutcome.WRONG, reason="7 of 9 rows are not in the reference")
 
 
 def finding(monkeypatch: pytest.MonkeyPatch, *results: Compatibility) -> list[Any]:

@@ -1,0 +1,87 @@
+"""The cases of a check: two builds, the queries, and the input."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+from nexmark.engines import Build
+from nexmark_jobs.feature_release import feature_release
+
+_BATCHES = 4
+_CYCLE = 50  # the cycle of persons, auctions and bids: the generator is cheapest in multiples of it
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a comparison: a Spark build, and the Spark SQL confs of its runs."""
+
+    build: Build
+    confs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A query with its formulation on the first side and its formulation on the second side."""
+
+    query: str
+    first: str
+    second: str
+
+    def __str__(self) -> str:
+        """Return the query, with both formulations where they differ."""
+        changed = f" {self.first} -> {self.second}" if self.first != self.second else ""
+        return f"{self.query}{changed}"
+
+
+def cases_of(
+    queries: Iterable[str],
+    builds: tuple[Build, Build],
+    formulation: str | None = None,
+    against: str | None = None,
+) -> list[Case]:
+    """Return a case for each query.
+
+    Args:
+        queries: names of queries.
+        builds: the builds of the first and of the second side.
+        formulation: the formulation on both sides; by default the newest that both builds can run.
+        against: the formulation on the second side, where it is another one.
+    """
+    from nexmark_jobs.experiments import query_named
+
+    cases = []
+    for name in queries:
+        older = min(builds, key=lambda build: feature_release(build.version))
+        first = builds[0].version if against else older.version
+        one = query_named(name).formulation(first, formulation).name
+        other = query_named(name).formulation(builds[1].version, against).name if against else one
+        cases.append(Case(name, one, other))
+    return cases
+
+
+@dataclass(frozen=True)
+class Input:
+    """The generated events of a check, in four batches; the first build stops after two.
+
+    `formulations` is a Python file with formulations of a person's own.
+    """
+
+    last_batch_of_first_run: ClassVar[int] = _BATCHES // 2 - 1
+
+    events: int = 20_000
+    tps: int = 200
+    seed: int = 1
+    formulations: Path | None = None
+
+    @property
+    def generator_arguments(self) -> list[str]:
+        """Return the arguments of a job that say which events the generator makes."""
+        numbers = {"--events": self.events, "--tps": self.tps, "--seed": self.seed}
+        return [word for name, number in numbers.items() for word in (name, str(number))]
+
+    @property
+    def run_arguments(self) -> list[str]:
+        """Return `generator_arguments` and the size of a batch."""
+        rows = -(-self.events // (_BATCHES * _CYCLE)) * _CYCLE
+        return [*self.generator_arguments, "--rows-per-batch", str(rows)]
