@@ -70,7 +70,7 @@ def cells(arm: ExperimentRow) -> list[str]:
         f"{arm.wall_s:.1f}",
         f"{arm.state_rows:,}",
         str(arm.exchanges),
-        "-" if arm.text_gain is None else f"{arm.text_gain:.0f} %",
+        "-" if arm.published_gain_percent is None else f"{arm.published_gain_percent:.0f} %",
         arm.outcome,
     ]
 
@@ -79,11 +79,15 @@ def remarks(arms: Sequence[ExperimentRow]) -> list[str]:
     """Return the lines below the table: where gains turn into losses, why arms differ, failures."""
     lines = []
     for _, group in groupby(arms, key=lambda arm: arm.name):
-        own = list(group)
-        lines.append(f"{own[0].name}: {own[0].question}")
-        texts = {f"  the text: {x.text_gain:.0f} % of CPU, {x.text}" for x in own if x.text}
+        of_experiment = list(group)
+        lines.append(f"{of_experiment[0].name}: {of_experiment[0].question}")
+        texts = {
+            f"  the text: {arm.published_gain_percent:.0f} % of CPU, {arm.published_change}"
+            for arm in of_experiment
+            if arm.published_change
+        }
         lines += sorted(texts)
-        lines += [f"  {_place(arm)}: {arm.told}" for arm in own if arm.told]
+        lines += [f"  {_place(arm)}: {arm.remarks}" for arm in of_experiment if arm.remarks]
     return lines
 
 

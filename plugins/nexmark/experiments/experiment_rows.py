@@ -1,4 +1,4 @@
-"""The result of an experiment as rows of the store, and as JSON."""
+"""Write the result of an experiment as rows of the store, and as JSON."""
 
 from __future__ import annotations
 
@@ -21,37 +21,48 @@ from nexmark.store.table_rows import ExperimentRow
 
 
 def records_of(result: ExperimentResult) -> list[ExperimentRow]:
-    """A row for each arm of each trial, in the order in which they were measured."""
+    """Return a row for each arm of each trial, in the order in which they were measured."""
     return [_record(result, trial, arm) for trial in result.trials for arm in trial.arms]
 
 
 def keep(result: ExperimentResult, run: str, directory: Path) -> tuple[ExperimentEvidence, Path]:
-    """Record a result, write its page and its evidence; returns the page's view model, the page.
+    """Record a result, and write its page and its evidence.
 
-    Where the results database fails, they are written all the same; then StoreError says where.
+    If the results database fails, both files are written all the same.
+
+    Args:
+        result: the result of one experiment.
+        run: the name of this measurement in the results database.
+        directory: the directory of the files; it is made.
+
+    Returns:
+        The view model of the page, and the path of the page.
+
+    Raises:
+        StoreError: the results database failed; the message names the page.
     """
     directory.mkdir(parents=True, exist_ok=True)
     failed: StoreError | None = None
     try:
-        found = recorded(result, run, paths.database_url())
+        evidence = recorded(result, run, paths.database_url())
     except StoreError as error:
         failed = error
-        with TemporaryDirectory() as aside:
-            found = recorded(result, run, f"sqlite:///{aside}/results.db")
-    write_text(directory / "experiment.json", rendering.as_json(found) + "\n")
+        with TemporaryDirectory() as temporary:
+            evidence = recorded(result, run, f"sqlite:///{temporary}/results.db")
+    write_text(directory / "experiment.json", rendering.as_json(evidence) + "\n")
     page = directory / "experiment.html"
-    write_text(page, rendering.standalone(page.name, page=found))
+    write_text(page, rendering.standalone(page.name, page=evidence))
     if failed is not None:
         raise StoreError(f"{failed}; what was measured is kept: {page}")
-    return found, page
+    return evidence, page
 
 
 def recorded(result: ExperimentResult, run: str, database: str) -> ExperimentEvidence:
-    """Record a result in a database; returns the view model of its page."""
+    """Record a result in a database, and return the view model of its page."""
     with open_store(database) as store:
         store.record_experiment(run, records_of(result))
-        (found,) = experiments_of(store, run)
-    return found
+        (evidence,) = experiments_of(store, run)
+    return evidence
 
 
 def _record(result: ExperimentResult, trial: TrialResult, arm: ArmResult) -> ExperimentRow:
@@ -67,7 +78,7 @@ def _record(result: ExperimentResult, trial: TrialResult, arm: ArmResult) -> Exp
         size=trial.size,
         arm=arm.arm,
         outcome=_outcome(trial, arm) if measured else "FAILED",
-        told="; ".join(_told(result, trial, arm)),
+        remarks="; ".join(_remarks(result, trial, arm)),
         cpu_s_per_mevent=arm.cpu_s_per_mevent,
         saves=gain.share if gain else None,
         lo=gain.lo if gain else None,
@@ -75,8 +86,8 @@ def _record(result: ExperimentResult, trial: TrialResult, arm: ArmResult) -> Exp
         wall_s=arm.wall_s,
         state_rows=arm.state_rows if measured else None,
         exchanges=arm.exchanges if measured else None,
-        text_gain=reported.gain if reported else None,
-        text=reported.what if reported else None,
+        published_gain_percent=reported.gain if reported else None,
+        published_change=reported.what if reported else None,
         attribution=asdict(arm.attribution) if arm.attribution else None,
     )
 
@@ -91,8 +102,8 @@ def _outcome(trial: TrialResult, arm: ArmResult) -> str:
     return "equal" if trial.reference is None else "right"
 
 
-def _told(result: ExperimentResult, trial: TrialResult, arm: ArmResult) -> list[str]:
-    """Return the lines below the figures: failures, where a gain turns, why arms differ."""
+def _remarks(result: ExperimentResult, trial: TrialResult, arm: ArmResult) -> list[str]:
+    """Return what the figures cannot say: failures, where a gain turns, why arms differ."""
     turns = [
         _crossing(one)
         for one in result.crossings
@@ -113,7 +124,7 @@ def _crossing(one: Crossing) -> str:
 
 
 def as_json(results: Sequence[ExperimentResult]) -> dict[str, Any]:
-    """Everything that was found, plain."""
+    """Return the results as an object for JSON."""
     return {
         "experiments": [
             {

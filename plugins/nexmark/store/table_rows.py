@@ -349,7 +349,8 @@ class ExperimentRow(_Numbered, Base):
 
     ``run`` is one measurement of the experiment. ``saves`` is a share of the first arm's CPU time,
     ``lo`` and ``hi`` its interval; the first arm has none. ``outcome`` is whether the rows are
-    right, ``told`` what the figures cannot say, ``text_gain`` (percent) what a text reports.
+    right; ``remarks`` say what figures cannot: failures, where a gain turns, why arms differ.
+    ``published_gain_percent`` is the gain that a published text reports of ``published_change``.
     """
 
     __tablename__ = "experiment"
@@ -364,7 +365,7 @@ class ExperimentRow(_Numbered, Base):
     size: Mapped[int]
     arm: Mapped[str] = mapped_column(NAME)
     outcome: Mapped[str] = mapped_column(NAME)
-    told: Mapped[str] = mapped_column(sa.Text)
+    remarks: Mapped[str] = mapped_column(sa.Text)
     cpu_s_per_mevent: Mapped[float | None]
     saves: Mapped[float | None]
     lo: Mapped[float | None]
@@ -372,8 +373,8 @@ class ExperimentRow(_Numbered, Base):
     wall_s: Mapped[float | None]
     state_rows: Mapped[int | None]
     exchanges: Mapped[int | None]
-    text_gain: Mapped[float | None]
-    text: Mapped[str | None] = mapped_column(sa.Text)
+    published_gain_percent: Mapped[float | None]
+    published_change: Mapped[str | None] = mapped_column(sa.Text)
     attribution: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
 
 

@@ -28,7 +28,7 @@ CREATE TABLE experiment (
   size BIGINT NOT NULL,
   arm VARCHAR(100) NOT NULL,
   outcome VARCHAR(100) NOT NULL,
-  told TEXT NOT NULL,
+  remarks TEXT NOT NULL,
   cpu_s_per_mevent DOUBLE PRECISION,
   saves DOUBLE PRECISION,
   lo DOUBLE PRECISION,
@@ -36,8 +36,8 @@ CREATE TABLE experiment (
   wall_s DOUBLE PRECISION,
   state_rows BIGINT,
   exchanges BIGINT,
-  text_gain DOUBLE PRECISION,
-  text TEXT,
+  published_gain_percent DOUBLE PRECISION,
+  published_change TEXT,
   attribution JSON,
   CONSTRAINT pk_experiment PRIMARY KEY (id)
 );

@@ -28,7 +28,7 @@ CREATE TABLE experiment (
   size BIGINT NOT NULL,
   arm VARCHAR(100) NOT NULL,
   outcome VARCHAR(100) NOT NULL,
-  told TEXT NOT NULL,
+  remarks TEXT NOT NULL,
   cpu_s_per_mevent DOUBLE,
   saves DOUBLE,
   lo DOUBLE,
@@ -36,8 +36,8 @@ CREATE TABLE experiment (
   wall_s DOUBLE,
   state_rows BIGINT,
   exchanges BIGINT,
-  text_gain DOUBLE,
-  text TEXT,
+  published_gain_percent DOUBLE,
+  published_change TEXT,
   attribution JSON,
   CONSTRAINT pk_experiment PRIMARY KEY (id)
 );

@@ -156,7 +156,7 @@ class TestRows:
 
     def test_experiments_are_of_one_measurement_or_of_all(self, store: Store) -> None:
         own = {"name": "e", "question": "?", "spark_version": "4.3.0", "pairs": 3, "query": "q5"}
-        own |= {"size": 1, "outcome": "right", "told": ""}
+        own |= {"size": 1, "outcome": "right", "remarks": ""}
         for run in ("a", "b"):
             store.record_experiment(run, [ExperimentRow(**own, arm=f"{run}{n}") for n in (2, 1)])
         assert [x.arm for x in store.experiments("b")] == ["b2", "b1"]
