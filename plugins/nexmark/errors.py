@@ -12,6 +12,10 @@ class NexmarkError(Exception):
         super().__init__(" ".join(text.split()))
 
 
+class FinalError(NexmarkError):
+    """An error that a second try does not mend: a task that meets it is not tried again."""
+
+
 class ConfigError(NexmarkError):
     """`file:line: key: what is wrong; remedy`, in one line."""
 

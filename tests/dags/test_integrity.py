@@ -15,7 +15,7 @@ from airflow.sdk import DAG
 
 from nexmark.config import KNOWN_QUERIES, load
 from nexmark.config.airflow_names import POOL
-from nexmark.night.repetition_plan import run_order
+from nexmark.night.night_runs import run_order
 
 ROOT = Path(__file__).parents[2]
 NIGHTLY = sorted(engine.dag_id for engine in load().engines.values())

@@ -46,19 +46,27 @@ ROOMS = {
     "cluster": Room("config engines kafka nexmark_jobs terminal", "airflow paramiko"),
     "night": Room(
         "cluster config engines expectations flames home kafka latency measure nexmark_jobs reason"
-        " recovery secrets store terminal verdict",
+        " recovery secrets terminal verdict",
         "pydantic",
     ),
-    "dag": Room("config nexmark_jobs night reason secrets tasks", "airflow"),
+    "sampling": Room("cluster measure nexmark_jobs night"),
+    "recording": Room("config flames measure night sampling store"),
+    "acceptance": Room("config engines night store verdict"),
+    "judging": Room("acceptance evidence night store verdict"),
+    "dag": Room(
+        "cluster config nexmark_jobs night reason recording sampling secrets tasks", "airflow"
+    ),
     "tasks": Room(
-        "cluster compatibility config engines evidence experiments home kafka nexmark_jobs"
-        " night people reaper reason report retention rollout secrets store terminal verdict",
+        "acceptance cluster compatibility config engines evidence experiments home judging night"
+        " people reaper recording report retention rollout sampling secrets store terminal",
         "airflow",
     ),
     "expectations": Room("nexmark_jobs", "duckdb great_expectations pandas"),
     "measure": Room("nexmark_jobs", "pydantic zstandard"),
     "attribution": Room("measure secrets verdict", "numpy"),
-    "compatibility": Room("engines expectations interrupts nexmark_jobs night recovery terminal"),
+    "compatibility": Room(
+        "engines expectations interrupts nexmark_jobs night reason recovery terminal"
+    ),
     "experiments": Room(
         "attribution config engines evidence expectations home interrupts measure nexmark_jobs"
         " recovery report store verdict"

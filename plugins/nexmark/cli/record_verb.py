@@ -19,13 +19,13 @@ def record(
     is there whole stays as it is.
     """
     from nexmark.config import paths
+    from nexmark.judging import judge_night
     from nexmark.night.kept_nights import check_over, kept_night
+    from nexmark.recording.night_records import record_lacking
     from nexmark.report.evidence_files import write_evidence, write_report
     from nexmark.report.table import report_text
     from nexmark.store import open_store
     from nexmark.store.connecting import BRIEF_S
-    from nexmark.tasks.judging import judge_night
-    from nexmark.tasks.recording import record_lacking
 
     night = kept_night(run)
     check_over(night)

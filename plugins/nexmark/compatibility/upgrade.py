@@ -1,24 +1,30 @@
-"""Plan a night's check of running queries: builds, confs and queries.
+"""The check of a night: do running queries survive the change from baseline to candidate?
 
 <run directory>/compatibility.json    the results, with the plans of both arms
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from nexmark.compatibility.cases import Input, Side, cases_of
 from nexmark.compatibility.check import check
-from nexmark.compatibility.results import Compatibility
+from nexmark.compatibility.results import RED, Compatibility, UpgradeClass, as_json, carried, matrix
 from nexmark.engines import Build
+from nexmark.errors import NexmarkError
 from nexmark.model import Say, grouped
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.private_confs import profile_confs, split
+from nexmark.night.run_directory import UpgradeOutcome
+from nexmark.reason import reason_of
+from nexmark_jobs.host.whole_files import write_whole
 from nexmark_jobs.redaction import is_secret
 
 _OF_QUERIES = "spark.sql."
+_UNFINISHED = "the check did not end; clear the task compatibility"
 
 
 @dataclass(frozen=True)
@@ -90,3 +96,71 @@ def upgrades(night: Night, deployments: Deployments) -> Iterator[Upgrade]:
         if build != deployments.candidate.build or night.candidate_conf:
             baseline = deployments.baselines[queries[0]]
             yield Upgrade(baseline, deployments.candidate, tuple(queries))
+
+
+def check_upgrades(
+    night: Night,
+    deployments: Deployments,
+    record: Callable[[Sequence[UpgradeOutcome]], None],
+    say: Say,
+) -> list[UpgradeOutcome]:
+    """Check the queries of a night, build by build; a check that does not end is not known, so red.
+
+    Args:
+        night: The night.
+        deployments: Its builds.
+        record: Records the outcomes: first that nothing is known, then the outcomes themselves.
+        say: Gets each line for the person who waits.
+    """
+    planned = list(upgrades(night, deployments))
+    outcomes = {x.query: x for upgrade in planned for x in _not_known(upgrade, _UNFINISHED)}
+    results: list[Compatibility] = []
+    record([*outcomes.values()])
+    for upgrade in planned:
+        versions = f"{upgrade.baseline.spark_version} to {upgrade.candidate.spark_version}"
+        say(f"compatibility: {', '.join(upgrade.queries)} from Spark {versions} and back")
+        try:
+            checked = upgrade.check(night, say)
+            of_build = [_outcome(upgrade.baseline.build, each) for each in checked]
+            results += checked
+        except (NexmarkError, OSError) as error:  # Spark does not start, the disk is full
+            of_build = _not_known(upgrade, reason_of(error))
+        outcomes = {query: x for query, x in outcomes.items() if query not in upgrade.queries}
+        outcomes |= {x.query: x for x in of_build}
+    write_whole(night.files.compatibility, json.dumps(as_json(results), indent=1) + "\n")
+    record([*outcomes.values()])
+    if results:
+        say(matrix(results))
+    return [*outcomes.values()]
+
+
+def _outcome(baseline: str, each: Compatibility) -> UpgradeOutcome:
+    """Return the outcome of a comparison with the build whose id is `baseline`."""
+    baseline_plan, candidate_plan = each.plans
+    return UpgradeOutcome(
+        query=each.case.query,
+        baseline_build=baseline,
+        outcome=str(each.class_),
+        red=each.class_ in RED,
+        reason=each.reason,
+        plans=str(each.difference.change) if each.difference else "-",
+        forward=str(each.forward or "-"),
+        backward=str(each.backward or "-"),
+        checkpoint=carried(each),
+        baseline_plan=baseline_plan.text if baseline_plan else None,
+        candidate_plan=candidate_plan.text if candidate_plan else None,
+    )
+
+
+def _not_known(upgrade: Upgrade, reason: str) -> list[UpgradeOutcome]:
+    """Return the outcomes of queries that were not checked."""
+    return [
+        UpgradeOutcome(
+            query=query,
+            baseline_build=upgrade.baseline.build,
+            outcome=str(UpgradeClass.UNKNOWN),
+            red=True,
+            reason=reason,
+        )
+        for query in upgrade.queries
+    ]

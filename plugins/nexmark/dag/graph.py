@@ -38,8 +38,8 @@ from nexmark.dag.notifying import notifiers, notify
 from nexmark.dag.submit_operator import NexmarkSubmitOperator
 from nexmark.model import CONFIRMATION
 from nexmark.night.night_progress import tell_failure, tell_retry
-from nexmark.night.repetition_plan import run_order
-from nexmark.tasks import experiment_steps, judging, query, rollout_steps, sampling, upgrading
+from nexmark.night.night_runs import run_order
+from nexmark.tasks import experiment_steps, judging, query, rollout_steps, upgrading
 from nexmark.tasks import infrastructure as clusters
 from nexmark.tasks.preflight import preflight
 from nexmark.tasks.query import record
@@ -204,8 +204,8 @@ def _confirmation(before: Any) -> Any:
 
 
 def _samplers(group: str) -> tuple[Any, Any]:
-    start = task_of("start_samplers", 5, pool=POOL, retries=1)(sampling.start_samplers)(group)
-    stop = task_of("stop_samplers", 5, pool=POOL, retries=1)(sampling.stop_samplers)(group)
+    start = task_of("start_samplers", 5, pool=POOL, retries=1)(query.start_samplers)(group)
+    stop = task_of("stop_samplers", 5, pool=POOL, retries=1)(query.stop_samplers)(group)
     return start, stop.as_teardown(setups=start)
 
 

@@ -12,7 +12,7 @@ from nexmark.config.airflow_names import POOL
 from nexmark.dag.dag_params import SIGNOFF_DAYS, field, signoff_params
 from nexmark.dag.graph import dag_of, task_of, wire_night
 from nexmark.dag.notifying import careful, notifiers, notify
-from nexmark.night.repetition_plan import run_order
+from nexmark.night.night_runs import run_order
 from nexmark.tasks import signoff_steps as signoff
 from nexmark.tasks.signoff_steps import DECISION_KEY, Approval
 

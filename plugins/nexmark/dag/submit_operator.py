@@ -11,16 +11,16 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 from airflow.sdk.log import mask_secret
 
+from nexmark.cluster.kafka_connection import kafka_confs
 from nexmark.config import profile_path
 from nexmark.dag.links import LINKS, publish_event_log
 from nexmark.errors import NexmarkError
 from nexmark.night.kinds import kind_of
+from nexmark.night.night_kafka import kafka_to_read
 from nexmark.night.night_progress import Watch, say
 from nexmark.night.plan import Night
 from nexmark.night.private_confs import private_properties
-from nexmark.night.profiling import fetch
 from nexmark.night.run_directory import ApplicationSpan, failure_kept, prepare
-from nexmark.night.sampled import measure_again
 from nexmark.night.submission import (
     NextTurn,
     NothingToSubmit,
@@ -32,10 +32,11 @@ from nexmark.night.submission import (
 )
 from nexmark.night.verification import DONE, checked_early, outcomes, run_together
 from nexmark.reason import reason_of
+from nexmark.recording.flight_recordings import fetch
+from nexmark.sampling.second_try import measure_again
 from nexmark.secrets import without_secrets
 from nexmark.tasks import current_night, failing
 from nexmark.tasks.infrastructure import heal
-from nexmark.tasks.sampling import connect, kafka_confs
 from nexmark_jobs.errors import UsageError
 from nexmark_jobs.exit_code import FILE_VARIABLE, read_exit_code
 from nexmark_jobs.host.processes import plain_environment
@@ -197,7 +198,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         if isinstance(submission, Repetition):
             kind = kind_of(night.workload)
             with failing(NexmarkError):
-                kind.run(night, submission, ready, partial(connect, night))
+                kind.run(night, submission, ready, partial(kafka_to_read, night))
             return
         ready(submission.application.arguments, {})()
 

@@ -33,6 +33,7 @@ from nexmark.engines.prerequisites import (
     job_python_problem,
     spark_problem,
 )
+from nexmark.errors import FinalError
 from nexmark.home import write_text
 from nexmark.model import Say
 from nexmark_jobs.host.leases import locked
@@ -46,7 +47,7 @@ _RELEASE_BYTES = 2_500_000_000
 _EXPANSION = 2
 
 
-class UnusableBuild(BuildError):
+class UnusableBuild(BuildError, FinalError):
     """A Spark build that cannot run here, or with these jobs."""
 
 

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from nexmark.home import remedied
 from nexmark.model import CONFIRMATION, Arm, Stage
+from nexmark.night.night_runs import first_runs, position, run_order, runs_of
 from nexmark.night.plan import Night
-from nexmark.night.repetition_plan import first_runs, position, run_order, runs_of
 from nexmark.night.run_directory import VERIFY, ApplicationSpan, Run, RunDirectory
 from nexmark.reason import reason_of
 from nexmark.secrets import without_secrets

@@ -11,7 +11,7 @@ A model that is kept as JSON is read and written by its own class (`Night`, `Dep
 import json
 import shutil
 import socket
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -80,6 +80,36 @@ class ApplicationSpan(Model):
     start: float
     end: float
     timed: bool = False
+
+
+class UpgradeOutcome(Model):
+    """Whether a running query survives the change from a baseline build to the candidate.
+
+    Attributes:
+        baseline_build: the id of the build that began the query.
+        outcome: the class (`nexmark.compatibility.results.UpgradeClass`).
+        red: whether the outcome fails the night.
+        reason: why the outcome is not `same`, in one line.
+        plans: how the plans differ.
+        forward, backward: how the candidate went on from the baseline's checkpoint, and back.
+        checkpoint: the confs that the checkpoint carries, in words.
+        baseline_plan, candidate_plan: the plans as text; None where there is none.
+    """
+
+    query: str
+    baseline_build: str
+    outcome: str
+    red: bool
+    reason: str
+    plans: str = "-"
+    forward: str = "-"
+    backward: str = "-"
+    checkpoint: str = ""
+    baseline_plan: str | None = None
+    candidate_plan: str | None = None
+
+
+_UPGRADE_OUTCOMES = TypeAdapter(list[UpgradeOutcome])
 
 
 class ClockReading(BaseModel):
@@ -529,17 +559,18 @@ class RunDirectory:
         self._hosts.write_text(json.dumps(facts, indent=1))
 
     @property
-    def _compatibility_rows(self) -> Path:
+    def _upgrade_outcomes(self) -> Path:
         return self.path / "compatibility-rows.json"
 
-    def compatibility_rows(self) -> list[dict[str, Any]]:
-        """Return whether running queries survive, as it is recorded; [] if it was not checked."""
-        path = self._compatibility_rows
-        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    def upgrade_outcomes(self) -> list[UpgradeOutcome]:
+        """Return whether running queries survive; [] where it was not checked."""
+        path = self._upgrade_outcomes
+        return _UPGRADE_OUTCOMES.validate_json(path.read_bytes()) if path.exists() else []
 
-    def write_compatibility_rows(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Write whether running queries survive, as it is recorded."""
-        write_text(self._compatibility_rows, json.dumps(list(rows), indent=1, default=str))
+    def write_upgrade_outcomes(self, outcomes: Sequence[UpgradeOutcome]) -> None:
+        """Write whether running queries survive."""
+        text = _UPGRADE_OUTCOMES.dump_json(list(outcomes), indent=1).decode()
+        write_text(self._upgrade_outcomes, text)
 
     @property
     def _confirmation(self) -> Path:

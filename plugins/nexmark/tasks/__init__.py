@@ -1,36 +1,30 @@
-"""The functions of the tasks, thin: they call the rooms of the library."""
+"""The functions of the tasks: they translate between Airflow and the rooms of the library."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from airflow.sdk import get_current_context
-from airflow.sdk.exceptions import AirflowException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from nexmark.config import paths
+from nexmark.errors import FinalError
 from nexmark.night.plan import Night
-
-if TYPE_CHECKING:
-    from nexmark.store import Store
 
 
 def current_night() -> Night:
-    """The plan of the running task's DAG run; NexmarkError before its preflight has passed."""
+    """Return the plan of the running task's DAG run; NexmarkError before its preflight."""
     run = get_current_context()["dag_run"]
     return Night.read(run.dag_id, run.run_id)
 
 
-def results() -> "Store":
-    """The results database."""
-    from nexmark.store import open_store
-
-    return open_store(paths.database_url())
-
-
 @contextmanager
 def failing(error: type[Exception], as_: type[Exception] = AirflowException) -> Iterator[None]:
-    """Let the task fail in one line by an error of ours; Airflow tries it again."""
+    """Let the task fail in one line by an error of ours; Airflow tries it again.
+
+    It does not after a FinalError.
+    """
     try:
         yield
-    except error as found:
-        raise as_(str(found)) from None
+    except error as problem:
+        if isinstance(problem, FinalError):
+            as_ = AirflowFailException
+        raise as_(str(problem)) from None

@@ -5,19 +5,20 @@ from typing import Any
 
 from airflow.sdk import BaseHook, exceptions, get_current_context
 
+from nexmark.acceptance.accepted_baselines import with_baselines
 from nexmark.config import Cluster, SshCluster, load
 from nexmark.config.airflow_names import connection_variable
 from nexmark.engines import MissingBuild
 from nexmark.errors import NexmarkError
 from nexmark.home import make_home
 from nexmark.model import Mode, grouped
-from nexmark.night.accepted import with_baselines
+from nexmark.night.night_kafka import kafka_problem
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
 from nexmark.night.planning import find_problems, java_of, make_night, python_of, with_snapshot
+from nexmark.recording.night_records import results
 from nexmark.secrets import load_key, shown_confs
-from nexmark.tasks import failing, results
-from nexmark.tasks.sampling import kafka_problem
+from nexmark.tasks import failing
 
 
 def preflight(engine: str = "") -> None:

@@ -8,7 +8,8 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from nexmark.config import load
 from nexmark.errors import NexmarkError
 from nexmark.night.night_progress import say
-from nexmark.tasks import failing, results
+from nexmark.recording.night_records import results
+from nexmark.tasks import failing
 
 
 def prune() -> None:

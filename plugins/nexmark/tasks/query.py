@@ -7,29 +7,27 @@ for flame graphs. Only suspects pay for it. The seeded slowdown goes through it 
 tested is the whole gate.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from airflow.sdk import exceptions, get_current_context
 
 from nexmark.config import KNOWN_QUERIES
 from nexmark.errors import NexmarkError
-from nexmark.model import CONFIRMATION, Arm, Mode
-from nexmark.night import profiling
+from nexmark.judging import suspect_arms
+from nexmark.model import CONFIRMATION, Arm
 from nexmark.night.applications import repetition_submission, verify_submission
 from nexmark.night.night_progress import say
+from nexmark.night.night_runs import first_runs, fresh_runs, recorded_runs
 from nexmark.night.plan import Deployments, Night
-from nexmark.night.repetition_plan import first_runs, fresh_runs, recorded_runs
 from nexmark.night.run_directory import Run, TurnFile, failure_kept
 from nexmark.night.submission import NextTurn, Repetition, written
 from nexmark.night.verification import plan_together, result_line, take, verify
-from nexmark.tasks import current_night, failing, results
+from nexmark.recording import flight_recordings
+from nexmark.recording.night_records import record_group, results
+from nexmark.sampling import samplers
+from nexmark.tasks import current_night, failing
 from nexmark.tasks.infrastructure import heal
-from nexmark.tasks.recording import record_group
-
-if TYPE_CHECKING:
-    from nexmark.store import Store
-
 
 #: The XCom of `plan` with the verification run; its return value are the repetitions.
 VERIFY_KEY = "verify"
@@ -89,6 +87,18 @@ def expectations(query: str) -> None:
         say(result_line(query, verification))
 
 
+def start_samplers(group: str) -> None:
+    """Start the samplers of all hosts, and wait until their first readings are written."""
+    with failing(NexmarkError):
+        samplers.start_samplers(current_night(), group)
+
+
+def stop_samplers(group: str) -> None:
+    """End the samplers, and fetch what they have written."""
+    with failing(NexmarkError):
+        samplers.stop_samplers(current_night(), group)
+
+
 def record(query: str) -> None:
     """Measure and record every planned repetition of `query`: right, wrong, or not there."""
     night = current_night()
@@ -100,46 +110,36 @@ def record(query: str) -> None:
 
 def draw_flames() -> None:
     """Make the flame graphs of every query that was recorded."""
-    profiling.draw_flames(current_night())
+    flight_recordings.draw_flames(current_night())
 
 
 def suspects() -> list[dict[str, Any]]:
     """Return the submissions of the fresh repetitions; skip the next tasks if there are none."""
     night = current_night()
-    plan: list[Run] = []
-    if night.mode == Mode.PAIRED and night.against:
-        with results() as store:
-            found = suspect_arms(night, store)
-        recorded = profiling.can_record(night, found)
-        for query, arms in found.items():
-            say(f"{query}: looks changed ({', '.join(arms)}), is measured again")
-            plan += fresh_runs(night, query, [*arms, Arm.BASELINE])
-            if recorded and Arm.CANDIDATE in arms:
-                plan += recorded_runs(night, query)
-    night.files.write_confirmation_runs(plan)
-    if not plan:
+    with results() as store:
+        arms_by_query = suspect_arms(night, store)
+    runs = _confirmation_runs(night, arms_by_query)
+    night.files.write_confirmation_runs(runs)
+    if not runs:
         names = [str(name) for name in get_current_context()["dag"].task_ids]
         skipped = [name for name in names if name.startswith(f"{CONFIRMATION}.")]
         skipped.remove(f"{CONFIRMATION}.suspects")
         raise exceptions.DownstreamTasksSkipped(tasks=skipped)  # type: ignore[no-untyped-call]
     deployments = Deployments.read(night)
-    submissions = [repetition_submission(night, deployments, run) for run in plan]
+    submissions = [repetition_submission(night, deployments, run) for run in runs]
     return _in_turn(night.files.group(CONFIRMATION).turns, submissions)
 
 
-def suspect_arms(night: Night, store: "Store") -> dict[str, list[str]]:
-    """The arms of each query that look other than the baseline."""
-    from nexmark.verdict.nightly import suspects as suspect_queries
-
-    earlier = store.earlier(night.name, night.gate.remembered)
-    found: dict[str, list[str]] = {}
-    for query in suspect_queries(store.paired_night(night.name), earlier, night.gate):
-        found.setdefault(query, []).append(Arm.CANDIDATE)
-    for arm, query in night.self_test.items():
-        tested = store.paired_night(night.name, arms=(arm, Arm.BASELINE), queries=[query])
-        if suspect_queries(tested, earlier, night.gate):
-            found.setdefault(query, []).append(arm)
-    return found
+def _confirmation_runs(night: Night, arms_by_query: Mapping[str, Sequence[str]]) -> list[Run]:
+    """Return the repetitions of the suspects, with the recorded ones behind each."""
+    runs: list[Run] = []
+    recorded = flight_recordings.can_record(night, arms_by_query)
+    for query, arms in arms_by_query.items():
+        say(f"{query}: looks changed ({', '.join(arms)}), is measured again")
+        runs += fresh_runs(night, query, [*arms, Arm.BASELINE])
+        if recorded and Arm.CANDIDATE in arms:
+            runs += recorded_runs(night, query)
+    return runs
 
 
 def record_confirmation() -> None:

@@ -16,9 +16,9 @@ from nexmark.errors import NexmarkError
 from nexmark.night.night_progress import say
 from nexmark.night.params import RolloutParams
 from nexmark.night.run_directory import RunDirectory
-from nexmark.tasks import current_night, failing, results
+from nexmark.recording.night_records import results, results_of
+from nexmark.tasks import current_night, failing
 from nexmark.tasks.preflight import prepare_night
-from nexmark.tasks.recording import results_of
 
 if TYPE_CHECKING:
     from nexmark.rollout.state import Rollout

@@ -24,9 +24,9 @@ from nexmark.errors import NexmarkError
 from nexmark.model import Mode, Value
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
+from nexmark.recording.night_records import results_of
 from nexmark.tasks import current_night, failing
 from nexmark.tasks.preflight import prepare_night
-from nexmark.tasks.recording import results_of
 
 #: The XCom of the question with the Decision.
 DECISION_KEY = "decision"

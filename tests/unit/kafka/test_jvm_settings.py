@@ -10,9 +10,9 @@ import pytest
 from nexmark.config import load
 from nexmark.kafka import KafkaError
 from nexmark.kafka.jvm_settings import spark_confs
+from nexmark.night.night_kafka import kafka_problem
 from nexmark.night.plan import Night
 from nexmark.night.planning import make_night
-from nexmark.tasks.sampling import kafka_problem
 from tests.kafka.certificates import Certificate
 from tests.site import ENGINE
 

@@ -16,8 +16,8 @@ from nexmark.night.kinds.kafka import ReadsKafka, topic_of
 from nexmark.night.kinds.paced import prefix_of
 from nexmark.night.plan import Night
 from nexmark.night.planning import make_night
+from nexmark.sampling.samplers import end_driver_sampler
 from nexmark.store import Store, StoreError, open_store
-from nexmark.tasks import sampling
 from nexmark_jobs.host.processes import Process, end, start_detached
 from tests.unit.store.store_builder import night as record_of
 from tests.unit.store.store_builder import repetition
@@ -98,7 +98,7 @@ def test_a_sampler_is_ended_though_its_pid_file_names_another_process(
     try:
         pid_file.write_text(f"{executor.pid}\n")
         wait_for(lambda: str(pid_file) in sampler.command or "sampler.pid" in sampler.command)
-        sampling._stop_here(night, "q1")
+        end_driver_sampler(night, "q1")
         assert [x.alive for x in (sampler, executor, of_another)] == [False, True, True]
         assert not pid_file.exists()
     finally:

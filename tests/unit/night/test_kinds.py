@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from nexmark.acceptance.accepted_baselines import self_test_of
 from nexmark.config import Size, load
 from nexmark.model import CPU, P50, Arm
-from nexmark.night import kinds, profiling
-from nexmark.night.accepted import _self_test
+from nexmark.night import kinds
 from nexmark.night.applications import repetition_submission, verify_submission
 from nexmark.night.kinds import KINDS, kind_of
 from nexmark.night.kinds.bounded import Bounded
@@ -21,6 +21,7 @@ from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import find_problems, make_night
 from nexmark.night.run_directory import ApplicationDirectory, Run
 from nexmark.night.submission import Repetition
+from nexmark.recording import flight_recordings
 
 SOAK = ("soak", "datagen")
 
@@ -88,8 +89,8 @@ def deployments(tmp_path: Path) -> Deployments:
 def test_a_kind_is_planned_by_its_own_class(night: Night) -> None:
     assert isinstance(kind_of(night.workload), Soak)
     assert "soak: lasts longer than a night" in list(find_problems(night))
-    assert list(_self_test(night, ["q0", "q5"], 0)) == [Arm.CONTROL]
-    assert not profiling.can_record(night, {"q5": [Arm.CANDIDATE]})
+    assert list(self_test_of(night, ["q0", "q5"], 0)) == [Arm.CONTROL]
+    assert not flight_recordings.can_record(night, {"q5": [Arm.CANDIDATE]})
 
 
 def test_a_kind_says_what_its_repetitions_run(night: Night, deployments: Deployments) -> None:

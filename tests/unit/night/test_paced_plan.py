@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from nexmark.acceptance.accepted_baselines import with_baselines
 from nexmark.config import load
 from nexmark.errors import NexmarkError
 from nexmark.model import P50, P99, Arm
-from nexmark.night.accepted import with_baselines
 from nexmark.night.kinds import kind_of, paced
 from nexmark.night.plan import Night
 from nexmark.night.planning import make_night

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from nexmark.acceptance.accepted_baselines import self_test_of
 from nexmark.config import load
 from nexmark.errors import NexmarkError
 from nexmark.model import CATCH_UP, COMMIT, FIRST_COMMIT, INTERRUPTION, RESTORE, Arm
-from nexmark.night.accepted import _self_test
 from nexmark.night.kinds import recovery
 from nexmark.night.plan import Deployment, Night
 from nexmark.night.planning import make_night
@@ -47,7 +47,7 @@ def test_it_is_judged_by_what_gate_yaml_says_and_never_by_bounds() -> None:
     night = planned()
     assert (night.mode, night.gate.metric) == ("paired", night.gate.recovery_metric)
     assert recovery.problems_of(night) == []
-    assert list(_self_test(night, ["q5", "q20"], 0)) == [Arm.CONTROL]
+    assert list(self_test_of(night, ["q5", "q20"], 0)) == [Arm.CONTROL]
     with pytest.raises(NexmarkError, match="recovery is of kind recovery, which is judged by pair"):
         planned(mode="bounds")
 

@@ -14,10 +14,10 @@ import nexmark_jobs
 from nexmark.config import load
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import make_night
-from nexmark.night.repetitions import Expected, _accepted
 from nexmark.night.timed_program import imported, timed_program
+from nexmark.recording.night_records import record_night
+from nexmark.recording.repetitions import Expected, _accepted
 from nexmark.store import Store, ValidationRecord, open_store
-from nexmark.tasks import infrastructure
 from tests.unit.store.store_builder import measurement, repetition
 
 HERE = Path(nexmark_jobs.__file__).parent
@@ -136,7 +136,7 @@ class TestAccepted:
         night.write()
         deployments = Deployments(candidate=deployment)
         deployments.write(night)
-        infrastructure.record_night(night, deployments)
+        record_night(night, deployments)
         return night
 
     def baseline(self, store: Store, jobs: str, program: str) -> None:

@@ -18,9 +18,10 @@ from nexmark.evidence.night_evidence import make_report, night_evidence
 from nexmark.evidence.query_evidence import query_evidence
 from nexmark.model import CPU, Value
 from nexmark.night.run_directory import RunDirectory
+from nexmark.recording import night_records
 from nexmark.store import BuildRecord, Store, StoreError, open_store
 from nexmark.store.table_rows import NightRow
-from nexmark.tasks import recording, signoff_steps
+from nexmark.tasks import signoff_steps
 from nexmark.verdict.measured_night import QueryVerdict
 from tests.unit.store.night_builder import paired
 from tests.unit.store.store_builder import record
@@ -126,7 +127,7 @@ def test_a_sealed_bundle_is_of_one_state_though_others_write(
     monkeypatch.setattr(signoff_steps, "current_night", lambda: night)
     monkeypatch.setattr(signoff_steps, "get_current_context", lambda: {"ti": task})
     monkeypatch.setattr(signoff_steps, "_kept_in", lambda _: tmp_path / "kept")
-    monkeypatch.setattr(recording, "results", lambda: store)
+    monkeypatch.setattr(night_records, "results", lambda: store)
     written: list[float] = []
     with open_store(database) as other:
 

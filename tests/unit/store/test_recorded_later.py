@@ -18,15 +18,17 @@ from nexmark.cli.app import main
 from nexmark.cluster import Lease, identify
 from nexmark.config import load
 from nexmark.model import CONFIRMATION, Stage
+from nexmark.night.night_runs import first_runs
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import make_night
-from nexmark.night.repetition_plan import first_runs
-from nexmark.night.run_directory import GroupDirectory, Run, TaskDirectory
+from nexmark.night.run_directory import GroupDirectory, Run, TaskDirectory, UpgradeOutcome
 from nexmark.night.verification import Verification
+from nexmark.recording import night_records
+from nexmark.recording.night_records import record_night
 from nexmark.store import Store, StoreError, connecting, open_store
 from nexmark.store.connecting import connect, writing
 from nexmark.store.table_base import Base
-from nexmark.tasks import infrastructure, judging, preflight, recording, upgrading
+from nexmark.tasks import judging, preflight
 from nexmark.tasks import query as tasks
 from tests.unit.measure.sample_builder import batch, header, proc, result, tick
 from tests.unit.store.postgresql import Postgresql
@@ -63,7 +65,7 @@ def begin(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Night]
         deployments = Deployments(candidate=deployment)
         night.write()
         deployments.write(night)
-        infrastructure.record_night(night, deployments)
+        record_night(night, deployments)
         run = SimpleNamespace(dag_id=night.dag_id, run_id=night.run_id)
         monkeypatch.setattr("nexmark.tasks.get_current_context", lambda: {"dag_run": run})
         for query in QUERIES:
@@ -322,20 +324,19 @@ class TestItself:
         night.files.write_confirmation_runs(fresh)
         for query in QUERIES:
             tasks.record(query)
-        assert recording.lacking(night, opened) == [CONFIRMATION]
+        assert night_records.lacking(night, opened) == [CONFIRMATION]
         judging.judge()
-        assert recording.lacking(night, opened) == []
+        assert night_records.lacking(night, opened) == []
 
     def test_whether_queries_survive_is_kept_too(
         self, night: Night, url: str, opened: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from nexmark.store.table_rows import CompatibilityRow
-
-        columns = {"outcome": "NOT KNOWN", "red": True, "reason": "Zündung"}
-        row = CompatibilityRow(query="q5", baseline_build="0123", **columns)
+        outcome = UpgradeOutcome(
+            query="q5", baseline_build="0123", outcome="NOT KNOWN", red=True, reason="Zündung"
+        )
         engine = connect(url)
         with writing(engine).begin():
-            upgrading._record(night, [row])
+            night_records.record_upgrades(night, [outcome])
         engine.dispose()
         assert opened.compatibility(NAME) == []
         said = Path(os.environ["NEXMARK_PROGRESS"]).read_text()
@@ -345,7 +346,7 @@ class TestItself:
         assert (found.query, found.outcome, found.red, found.reason) == (
             *("q5", "NOT KNOWN", True, "Zündung"),
         )
-        assert recording.record_lacking(night, opened, print) == 0
+        assert night_records.record_lacking(night, opened, print) == 0
 
     def test_a_night_that_still_runs_is_refused(
         self, night: Night, opened: Store, capsys: pytest.CaptureFixture[str]

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from nexmark.acceptance.known_verdicts import covered
 from nexmark.evidence.night_evidence import make_report
 from nexmark.evidence.summary import failed
 from nexmark.model import Value
-from nexmark.night.accepted import covered
 from nexmark.report.table import report_text
 from nexmark.store import BuildRecord, Store, open_store
 from nexmark.verdict.measured_night import QueryVerdict

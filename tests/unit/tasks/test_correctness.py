@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nexmark.night.repetitions import Expected, Produced, faults
+from nexmark.recording.repetitions import Expected, Produced, faults
 
 RIGHT = Produced(input_rows=100, output_rows=92, digest="aa")
 

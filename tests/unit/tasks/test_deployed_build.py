@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nexmark.config import BuildSource
-from nexmark.tasks import infrastructure
+from nexmark.night.night_clusters import checked_build
 
 
 def test_one_changed_byte_of_a_build_in_place_is_another_build(
@@ -22,7 +22,7 @@ def test_one_changed_byte_of_a_build_in_place_is_another_build(
     jar.parent.mkdir()
     jar.write_bytes(b"core" * 1000)
     source = BuildSource(directory=str(tmp_path / "spark"))
-    before, times = infrastructure._build(source), jar.stat()
+    before, times = checked_build(source), jar.stat()
     jar.write_bytes(b"core" * 999 + b"cord")
     os.utime(jar, ns=(times.st_atime_ns, times.st_mtime_ns))
-    assert infrastructure._build(source).id != before.id
+    assert checked_build(source).id != before.id

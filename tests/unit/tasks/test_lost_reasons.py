@@ -11,20 +11,21 @@ from typing import Any
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowTaskTimeout
 
-from nexmark.cluster import ClusterError
+from nexmark.cluster import ClusterError, Lease
 from nexmark.config import paths
 from nexmark.dag.submit_operator import NexmarkSubmitOperator
 from nexmark.errors import NexmarkError
 from nexmark.model import Stage
+from nexmark.night.night_runs import first_runs
 from nexmark.night.plan import Night
-from nexmark.night.repetition_plan import first_runs
 from nexmark.night.run_directory import Run, TaskDirectory
-from nexmark.night.sampled import Samples
 from nexmark.night.submission import written
 from nexmark.night.verification import Verification
+from nexmark.sampling import samplers
+from nexmark.sampling.group_samples import GroupSamples
 from nexmark.store import open_store
-from nexmark.tasks import experiment_steps, sampling, upgrading
-from nexmark.tasks import query as recording
+from nexmark.tasks import experiment_steps, infrastructure, upgrading
+from nexmark.tasks import query as tasks
 from tests.unit.tasks.submissions import repetition
 from tests.unit.tasks.test_recording import begin, produced, verified
 
@@ -58,7 +59,7 @@ def submit(night: Night, monkeypatch: pytest.MonkeyPatch, **fields: Any) -> Base
 
 def recorded(night: Night) -> str:
     """The reason of repetition 1, as the pages have it."""
-    recording.record("q0")
+    tasks.record("q0")
     with open_store(paths.database_url()) as store:
         return next(x.reason or "" for x in store.repetitions(night.name) if x.number == 1)
 
@@ -84,6 +85,7 @@ def test_a_repetition_that_cannot_be_submitted_says_why(
 ) -> None:
     if "stage" in fields:
         (night.directory / "deployment.json").unlink()
+        monkeypatch.setattr(infrastructure, "_lease", lambda x: Lease(x.dag_id, x.run_id))
     error = submit(night, monkeypatch, **fields)
     assert said in str(error)
     verified(night)
@@ -120,10 +122,10 @@ def test_a_query_that_cannot_be_planned_says_why(
     night: Night,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(recording, "heal", lambda *_: None)
-    monkeypatch.setattr(recording, "verify_submission", raising(NexmarkError(CHANGED)))
+    monkeypatch.setattr(tasks, "heal", lambda *_: None)
+    monkeypatch.setattr(tasks, "verify_submission", raising(NexmarkError(CHANGED)))
     with pytest.raises(AirflowException, match="is not what it was"):
-        recording.plan("q0")
+        tasks.plan("q0")
     assert recorded(night) == f"not run, because it could not be prepared: {CHANGED}"
 
 
@@ -132,9 +134,9 @@ def test_a_comparison_that_fails_is_not_without_a_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     produced(night.query_dir("q0") / "verify")
-    monkeypatch.setattr(recording, "verify", raising(MemoryError()))
+    monkeypatch.setattr(tasks, "verify", raising(MemoryError()))
     with pytest.raises(MemoryError):
-        recording.expectations("q0")
+        tasks.expectations("q0")
     assert Verification.read(night.query_dir("q0")) is None
     assert recorded(night).endswith("could not be compared with the reference: MemoryError")
 
@@ -143,10 +145,10 @@ def test_a_sampler_that_does_not_start_is_why_the_repetitions_are_missing(
     night: Night,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sampling, "run_canary", lambda *_: None)
+    monkeypatch.setattr(samplers, "run_canary", lambda *_: None)
     (night.directory / "deployment.json").unlink()
     with pytest.raises(AirflowException, match=r"deployment\.json"):
-        sampling.start_samplers("q0")
+        tasks.start_samplers("q0")
     verified(night)
     assert "deployment.json: there is no such file" in recorded(night)
 
@@ -156,11 +158,11 @@ def test_samples_that_could_not_be_fetched_say_why(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cluster = type(night.spark_cluster)
-    monkeypatch.setattr(sampling, "run_canary", lambda *_: None)
+    monkeypatch.setattr(samplers, "run_canary", lambda *_: None)
     monkeypatch.setattr(cluster, "stop_samplers", raising(ClusterError("nexmark02: no answer")))
     with pytest.raises(AirflowException, match="no answer"):
-        sampling.stop_samplers("q0")
-    problem = Samples.read(night, "q0").problem
+        tasks.stop_samplers("q0")
+    problem = GroupSamples.read(night, "q0").problem
     assert problem is not None
     assert problem.endswith(": nexmark02: no answer")
 

@@ -17,7 +17,7 @@ from nexmark.config import load
 from nexmark.evidence.night_evidence import Report
 from nexmark.evidence.rows import Row
 from nexmark.store.table_rows import NightRow
-from nexmark.tasks.judging import emit
+from nexmark.tasks.metrics import emit
 
 ROWS = (
     Row("q0", ratio=1.01, cpu_s_per_mevent=10.5, result="right", verdict="OK"),

@@ -16,15 +16,15 @@ from nexmark.dag.submit_operator import NexmarkSubmitOperator
 from nexmark.flames.flame_files import flames_of
 from nexmark.model import CONFIRMATION, Stage
 from nexmark.night import applications
-from nexmark.night import profiling as recorded
+from nexmark.night.night_runs import fresh_runs, recorded_runs, runs_of
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import make_night
-from nexmark.night.repetition_plan import fresh_runs, recorded_runs, runs_of
 from nexmark.night.run_directory import Run, TaskDirectory
 from nexmark.night.submission import Repetition, written
 from nexmark.night.verification import Verification
+from nexmark.recording import flight_recordings
+from nexmark.recording.night_records import record_night
 from nexmark.store import Store, open_store
-from nexmark.tasks import infrastructure
 from nexmark.tasks import query as confirmation
 from tests.unit.measure.sample_builder import result as run_result
 from tests.unit.measure.test_executor_work import ADDED, APP, log
@@ -63,7 +63,7 @@ def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deployments: Deployme
     made = made.model_copy(update={"mode": "paired", "against": {"q5": made.candidate}})
     made.write()
     deployments.write(made)
-    infrastructure.record_night(made, deployments)
+    record_night(made, deployments)
     in_task_of(made, monkeypatch)
     return made
 
@@ -238,7 +238,7 @@ class TestFailing:
         assert "repetition 1, recorded (baseline): FAILED" in said.read_text()
         measured = store.paired_night(night.name)
         assert (measured.invalid, measured.missing) == ({}, {})
-        recorded.draw_flames(night)
+        flight_recordings.draw_flames(night)
         found = flames_of(night.files.flames, "q5")
         assert found is not None
         assert found.problem is not None
@@ -273,5 +273,5 @@ class TestFailing:
 
 
 def test_nothing_is_drawn_where_nothing_was_recorded(night: Night, said: Path) -> None:
-    recorded.draw_flames(night)
+    flight_recordings.draw_flames(night)
     assert said.read_text() == ""

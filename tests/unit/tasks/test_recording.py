@@ -13,17 +13,18 @@ import pytest
 from nexmark.config import load
 from nexmark.dag.graph import build_nightly_dag, build_on_demand_dag
 from nexmark.dag.signoff import build_signoff_dag
+from nexmark.night.night_runs import first_runs
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import make_night
-from nexmark.night.repetition_plan import first_runs
 from nexmark.night.run_directory import (
     ApplicationSpan,
     TaskDirectory,
     TurnFile,
 )
 from nexmark.night.verification import Verification
+from nexmark.recording.night_records import record_night
 from nexmark.store import Store, open_store
-from nexmark.tasks import infrastructure, judging
+from nexmark.tasks import judging
 from nexmark.tasks import query as recording
 from tests.unit.tasks.in_task import in_task_of
 
@@ -58,7 +59,7 @@ def begin(run_id: str, monkeypatch: pytest.MonkeyPatch, **params: Any) -> Night:
     night.write()
     deployments = Deployments(candidate=deployment)
     deployments.write(night)
-    infrastructure.record_night(night, deployments)
+    record_night(night, deployments)
     in_task_of(night, monkeypatch)
     return night
 
@@ -129,7 +130,7 @@ def test_a_repetition_without_samples_is_invalid_and_never_zero(night: Night, st
 
 def test_a_broken_event_log_leaves_the_repetition_as_it_is(tmp_path: Path) -> None:
     """A message reports it, and the operators are missing; nothing else changes."""
-    from nexmark.night.repetitions import event_log_parts
+    from nexmark.recording.repetitions import event_log_parts
     from nexmark.store import RepetitionRecord
     from tests.unit.store.store_builder import measurement
 

@@ -13,16 +13,17 @@ from nexmark.cluster import ClusterError
 from nexmark.cluster.remote import RemoteCluster
 from nexmark.config import load
 from nexmark.dag.submit_operator import NexmarkSubmitOperator, WatchedSubmitHook
-from nexmark.night import sampled as shares
 from nexmark.night.applications import repetition_submission
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import make_night
-from nexmark.night.repetitions import repetition_records
 from nexmark.night.run_directory import GroupDirectory, Run
 from nexmark.night.submission import Repetition, written
 from nexmark.night.verification import Verification
+from nexmark.recording import night_records
+from nexmark.recording.night_records import record_night
+from nexmark.recording.repetitions import repetition_records
+from nexmark.sampling import second_try
 from nexmark.store import Store, open_store
-from nexmark.tasks import infrastructure, recording
 from tests.unit.measure.sample_builder import APP, T0, batch, header, proc, result, tick
 from tests.unit.tasks.in_task import in_task_of
 
@@ -53,12 +54,12 @@ def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
     made.write()
     deployments = Deployments(candidate=deployment)
     deployments.write(made)
-    infrastructure.record_night(made, deployments)
+    record_night(made, deployments)
     Verification(success=True, failures=()).write(made.query_dir("q5"))
     in_task_of(made, monkeypatch)
     monkeypatch.setattr(RemoteCluster, "copy_samples", copy_samples)
     monkeypatch.setattr(RemoteCluster, "_secret", lambda _: "0" * 64)
-    monkeypatch.setattr(shares, "_PAUSE_S", 0.0)
+    monkeypatch.setattr(second_try, "_PAUSE_S", 0.0)
     lines(
         GroupDirectory(made.query_dir("q5")).driver_samples,
         header(host="here"),
@@ -136,13 +137,13 @@ class TestAgain:
         self, night: Night, submission: Repetition
     ) -> None:
         ran(night, tasks=FROZEN)
-        assert shares.measure_again(night, submission)
+        assert second_try.measure_again(night, submission)
         assert night.files.application(RUN).dropped() == NOTHING
-        assert not shares.measure_again(night, submission)
+        assert not second_try.measure_again(night, submission)
 
     def test_even_shares_are_not_measured_again(self, night: Night, submission: Repetition) -> None:
         ran(night, tasks=EVEN)
-        assert not shares.measure_again(night, submission)
+        assert not second_try.measure_again(night, submission)
         assert night.files.application(RUN).dropped() is None
 
     def test_a_host_that_cannot_be_asked_is_left_to_the_record(
@@ -153,7 +154,7 @@ class TestAgain:
 
         monkeypatch.setattr(RemoteCluster, "copy_samples", fail)
         ran(night, tasks=FROZEN)
-        assert not shares.measure_again(night, submission)
+        assert not second_try.measure_again(night, submission)
 
     def test_the_operator_runs_the_application_again_in_the_same_place(
         self, night: Night, submission: Repetition, monkeypatch: pytest.MonkeyPatch
@@ -168,7 +169,7 @@ class TestAgain:
             {"ti": None}
         )  # type: ignore[typeddict-item]
         assert list(outcomes) == []
-        assert not shares.measure_again(night, submission)
+        assert not second_try.measure_again(night, submission)
 
     def test_one_with_a_flight_recorder_is_not(self, night: Night) -> None:
         profiled = Run(query="q5", number=1, stage=3)
@@ -207,7 +208,7 @@ class TestRecord:
         self, night: Night, store: Store, submission: Repetition
     ) -> None:
         ran(night, tasks=FROZEN)
-        assert shares.measure_again(night, submission)
+        assert second_try.measure_again(night, submission)
         ran(night, tasks=EVEN)
-        line = recording.summary(self.recorded(night, store), night)
+        line = night_records.summary(self.recorded(night, store), night)
         assert line.startswith("repetition 1/3 (measured again): 10,000,000 events in 60.0 s")

@@ -12,9 +12,9 @@ from nexmark.config import BuildSource, load, profile_path
 from nexmark.engines import prerequisites
 from nexmark.model import Arm, Stage
 from nexmark.night import applications
+from nexmark.night.night_runs import first_runs, fresh_runs
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import find_problems, make_night
-from nexmark.night.repetition_plan import first_runs, fresh_runs
 from nexmark.night.run_directory import Run, prepare
 from nexmark.night.submission import Repetition, read_submission, written
 from nexmark.reason import reason_of

@@ -21,12 +21,12 @@ from nexmark.config import load, paths
 from nexmark.evidence.night_evidence import make_report, night_evidence
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import make_night
+from nexmark.recording.night_records import record_night
 from nexmark.report.evidence_files import night_html, question_text
 from nexmark.report.evidence_json import night_json
 from nexmark.report.table import report_text
 from nexmark.store import Store, open_store
 from nexmark.tasks import judging, upgrading
-from nexmark.tasks.infrastructure import record_night
 from tests.unit.store.night_builder import record_pair, validate
 from tests.unit.tasks.in_task import in_task_of
 

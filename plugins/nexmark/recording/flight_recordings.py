@@ -10,12 +10,12 @@ from nexmark.errors import NexmarkError
 from nexmark.model import CONFIRMATION, Arm, Basis, Stage, grouped
 from nexmark.night.kinds import kind_of
 from nexmark.night.night_progress import say
+from nexmark.night.night_runs import runs_of
 from nexmark.night.plan import Night
-from nexmark.night.repetition_plan import runs_of
-from nexmark.night.repetitions import measured, result_of
 from nexmark.night.run_directory import Run
-from nexmark.night.sampled import Samples, clock_offset_s
 from nexmark.night.submission import Repetition
+from nexmark.recording.repetitions import measured, result_of
+from nexmark.sampling.group_samples import GroupSamples, clock_offset_s
 
 if TYPE_CHECKING:
     from nexmark.flames.flame_files import Flames
@@ -84,7 +84,7 @@ class _Recorded(NamedTuple):
 def _draw(night: Night, query: str, runs: Sequence[Run], directory: Path) -> "Flames":
     from nexmark.flames.flame_files import write_flames
 
-    samples = Samples.read(night, CONFIRMATION)
+    samples = GroupSamples.read(night, CONFIRMATION)
     recorded = {run.arm: _recorded(night, run, samples) for run in runs}
     steady = all(each.window for each in recorded.values())
     profiles = {arm: _profile(night, each, steady) for arm, each in recorded.items()}
@@ -92,7 +92,7 @@ def _draw(night: Night, query: str, runs: Sequence[Run], directory: Path) -> "Fl
     return write_flames(directory, query, profiles[Arm.BASELINE], profiles[Arm.CANDIDATE], basis)
 
 
-def _recorded(night: Night, run: Run, samples: Samples) -> _Recorded:
+def _recorded(night: Night, run: Run, samples: GroupSamples) -> _Recorded:
     from nexmark.measure.measurement import MIN_INTERVALS, steady_window
     from nexmark.measure.result_file import parse_result
 

@@ -1,36 +1,36 @@
-"""From the files of a night to the results database: of one query, or all that is lacking there.
+"""Records a night in the results database: its beginning, each query, or all that is lacking."""
 
-The run directory keeps all that is recorded. So a night whose database could not be written loses
-nothing: `judge` first records what is lacking, and where that fails, too, it says how a person does
-it later (`nexmark record`).
-"""
-
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from nexmark.config import paths
 from nexmark.model import CONFIRMATION, Arm, Say, Stage, grouped, metric_of
 from nexmark.night.night_progress import say
+from nexmark.night.night_runs import position, runs_of
 from nexmark.night.plan import Deployment, Deployments, Night
-from nexmark.night.repetition_plan import position, runs_of
-from nexmark.night.repetitions import repetition_records
-from nexmark.night.run_directory import Moment, Run
+from nexmark.night.run_directory import Moment, Run, UpgradeOutcome
 from nexmark.night.verification import Verification
-from nexmark.tasks import results
+from nexmark.recording.repetitions import repetition_records
 
 if TYPE_CHECKING:
     from nexmark.store import NightRecord, RepetitionRecord, Store
     from nexmark.store.table_rows import CanaryRow, CompatibilityRow
 
 _MOMENTS: tuple[Moment, ...] = ("before", "after")
-#: Columns of these rows that the database itself knows.
-_NOT_KEPT = frozenset({"id", "night_id", "checked"})
+
+
+def results() -> "Store":
+    """Open the results database."""
+    from nexmark.store import open_store
+
+    return open_store(paths.database_url())
 
 
 @contextmanager
 def results_of(night: Night) -> "Iterator[Store]":
-    """The results database; where it fails, say where the night is and how to record it later."""
+    """Open the results database; where it fails, say how to record the night later."""
     from nexmark.store import Refused, StoreError, UnknownNight
 
     try:
@@ -44,8 +44,14 @@ def results_of(night: Night) -> "Iterator[Store]":
         raise
 
 
+def record_night(night: Night, deployments: Deployments) -> None:
+    """Record that the night has begun, and on which builds."""
+    with results() as store:
+        store.record_night(night_record(night, deployments, datetime.now(UTC)))
+
+
 def night_record(night: Night, deployments: Deployments, started: datetime) -> "NightRecord":
-    """What the results database has of a night as it begins."""
+    """Return what the results database has of a night as it begins."""
     from nexmark.store import BuildRecord, NightRecord
 
     def recorded(each: Deployment) -> BuildRecord:
@@ -77,37 +83,37 @@ def night_record(night: Night, deployments: Deployments, started: datetime) -> "
 
 
 def record_lacking(night: Night, store: "Store", say: Say) -> int:
-    """Record what the database lacks of a night that has run; returns the number of its parts.
+    """Record what the database lacks of a night that has run; return the number of its parts.
 
     A part is the night itself, a query, the confirmation, or the outcome for running queries.
     """
-    found = 0
+    parts = 0
     if not store.recorded(night.name):
         deployments = Deployments.read(night)
         store.record_night(night_record(night, deployments, deployments.written(night)))
-        found += 1
+        parts += 1
     for group in lacking(night, store):
         say(f"{group}: was not recorded; is recorded now")
         record_group(night, group, store, say)
-        found += 1
-    rows = compatibility_kept(night)
-    if rows and _outcomes(rows) != _outcomes(store.compatibility(night.name)):
-        store.record_compatibility(night.name, rows)
-        found += 1
-    return found
+        parts += 1
+    outcomes = night.files.upgrade_outcomes()
+    known = {(x.query, x.outcome, x.reason) for x in store.compatibility(night.name)}
+    if outcomes and {(x.query, x.outcome, x.reason) for x in outcomes} != known:
+        store.record_compatibility(night.name, _compatibility_rows(outcomes))
+        parts += 1
+    return parts
 
 
 def lacking(night: Night, store: "Store") -> list[str]:
-    """The groups, queries and the confirmation, with something that the database lacks."""
-    names = ("query", "arm", "stage", "number")
+    """Return the queries, and the confirmation, that are not whole in the database."""
     rows = store.repetitions(night.name, leave_out=("batch_list", "confs"))
-    there = {tuple(getattr(row, name) for name in names) for row in rows}
+    recorded = {(row.query, row.arm, row.stage, row.number) for row in rows}
     validated = {row.query for row in store.validations(night.name)}
     watched = {row.group for row in store.canaries(night.name)}
 
     def lacks(group: str) -> bool:
-        runs = runs_of(night, group)
-        if not {tuple(getattr(run, name) for name in names) for run in runs} <= there:
+        planned = runs_of(night, group)
+        if not {(run.query, run.arm, run.stage, run.number) for run in planned} <= recorded:
             return True
         if group not in watched and canary_records(night, group):
             return True
@@ -125,15 +131,15 @@ def record_group(night: Night, group: str, store: "Store", say: Say) -> None:
         store.record_validation(ValidationRecord(night.name, group, **dict(verification)))
     store.record_canary(night.name, canary_records(night, group))
     # Apart: what was recorded with the flight recorder has no say in which results are right.
-    runs = runs_of(night, group)
-    for own in grouped(runs, lambda run: (run.query, run.stage == Stage.PROFILED)).values():
-        for made in repetition_records(night, own, store):
-            store.record_repetition(made)
-            say(f"{position(night, made.query)} {summary(made, night)}")
+    apart = grouped(runs_of(night, group), lambda run: (run.query, run.stage == Stage.PROFILED))
+    for runs in apart.values():
+        for repetition in repetition_records(night, runs, store):
+            store.record_repetition(repetition)
+            say(f"{position(night, repetition.query)} {summary(repetition, night)}")
 
 
 def canary_records(night: Night, group: str) -> "list[CanaryRow]":
-    """Return the canary's readings around a group, for the results database."""
+    """Return the readings of the canary around a group, for the results database."""
     from nexmark.store.table_rows import CanaryRow
 
     records = []
@@ -143,8 +149,7 @@ def canary_records(night: Night, group: str) -> "list[CanaryRow]":
         readings, taken = kept
         records += [
             CanaryRow(
-                **{"metric": metric, "value": value, "moment": moment, "taken": taken},
-                **{"host": host, "group": group},
+                group=group, moment=moment, taken=taken, host=host, metric=metric, value=value
             )
             for reading in readings
             for host, metrics in reading.items()
@@ -153,44 +158,67 @@ def canary_records(night: Night, group: str) -> "list[CanaryRow]":
     return records
 
 
-def summary(made: "RepetitionRecord", night: Night) -> str:
-    """One line on a repetition."""
-    arm = "" if made.arm == Arm.CANDIDATE else f" ({made.arm})"
+def summary(repetition: "RepetitionRecord", night: Night) -> str:
+    """Return one line on a repetition."""
+    arm = "" if repetition.arm == Arm.CANDIDATE else f" ({repetition.arm})"
     stages: dict[int, str] = {Stage.FIRST: f"/{night.workload.repetitions}", Stage.FRESH: ", fresh"}
-    of = stages.get(made.stage, ", recorded")
-    label = f"repetition {made.number}{of}{arm}"
-    run = Run(query=made.query, number=made.number, arm=made.arm, stage=made.stage)
+    of = stages.get(repetition.stage, ", recorded")
+    label = f"repetition {repetition.number}{of}{arm}"
+    run = Run(
+        query=repetition.query,
+        number=repetition.number,
+        arm=repetition.arm,
+        stage=repetition.stage,
+    )
     was_dropped = night.files.application(run).dropped() is not None
     again = " (measured again)" if was_dropped else ""
-    if problem := made.failed or made.invalid:
-        return f"{label}{again}: {made.status.upper()}: {problem}"
-    figures = made.measurement
-    assert figures is not None
-    metrics = ((metric_of(name), value) for name, value in figures.figures.items())
+    if problem := repetition.failed or repetition.invalid:
+        return f"{label}{again}: {repetition.status.upper()}: {problem}"
+    measurement = repetition.measurement
+    assert measurement is not None
+    metrics = ((metric_of(name), value) for name, value in measurement.figures.items())
     more = "".join(f", {x.heading} {value:,.1f}" for x, value in metrics if x.tabled)
-    lacking = f"; no operators: {made.parts_problem}" if made.parts_problem else ""
+    without = repetition.parts_problem
+    lacking = f"; no operators: {without}" if without else ""
     return (
-        f"{label}{again}: {figures.events:,} events in {figures.wall_s:.1f} s, "
-        f"{figures.cores:.2f} cores, {figures.cpu_s_per_mevent:.1f} CPU-s per million events "
-        f"({figures.basis}){more}{lacking}"
+        f"{label}{again}: {measurement.events:,} events in {measurement.wall_s:.1f} s, "
+        f"{measurement.cores:.2f} cores, {measurement.cpu_s_per_mevent:.1f} CPU-s per million "
+        f"events ({measurement.basis}){more}{lacking}"
     )
 
 
-def keep_compatibility(night: Night, rows: "list[CompatibilityRow]") -> None:
-    """Keep whether running queries survive, in the run directory."""
-    names = [x.name for x in type(rows[0]).__table__.columns if x.name not in _NOT_KEPT]
-    night.files.write_compatibility_rows(
-        {name: getattr(row, name) for name in names} for row in rows
-    )
+def record_upgrades(night: Night, outcomes: Sequence[UpgradeOutcome]) -> None:
+    """Keep whether running queries survive in the run directory, and record it.
+
+    A database that fails does not end a check of minutes: `record_lacking` records what is kept.
+    """
+    from nexmark.store import StoreError
+
+    night.files.write_upgrade_outcomes(outcomes)
+    try:
+        with results() as store:
+            store.record_compatibility(night.name, _compatibility_rows(outcomes))
+    except StoreError as error:
+        say(f"compatibility: not recorded yet: {error}")
 
 
-def compatibility_kept(night: Night) -> "list[CompatibilityRow]":
-    """What `keep_compatibility` has kept; nothing where nothing was checked."""
+def _compatibility_rows(outcomes: Sequence[UpgradeOutcome]) -> "list[CompatibilityRow]":
+    """Return the rows of the results database."""
     from nexmark.store.table_rows import CompatibilityRow
 
-    rows = night.files.compatibility_rows()
-    return [CompatibilityRow(**{x: y for x, y in row.items() if y is not None}) for row in rows]
-
-
-def _outcomes(rows: "list[CompatibilityRow]") -> set[tuple[str, str, str]]:
-    return {(row.query, str(row.outcome), row.reason) for row in rows}
+    return [
+        CompatibilityRow(
+            query=each.query,
+            baseline_build=each.baseline_build,
+            outcome=each.outcome,
+            red=each.red,
+            reason=each.reason,
+            plans=each.plans,
+            forward=each.forward,
+            backward=each.backward,
+            checkpoint=each.checkpoint,
+            baseline_plan=each.baseline_plan,
+            candidate_plan=each.candidate_plan,
+        )
+        for each in outcomes
+    ]

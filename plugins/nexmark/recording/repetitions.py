@@ -27,8 +27,8 @@ from nexmark.model import Arm, grouped
 from nexmark.night.kinds import kind_of
 from nexmark.night.plan import Night
 from nexmark.night.run_directory import Run
-from nexmark.night.sampled import Samples, trouble
 from nexmark.night.verification import Verification
+from nexmark.sampling.group_samples import GroupSamples, trouble
 
 if TYPE_CHECKING:
     from nexmark.measure.cpu_series import CpuSeries
@@ -99,7 +99,7 @@ def repetition_records(night: Night, runs: Sequence[Run], store: Store) -> list[
     verification = Verification.read(night.query_dir(query))
     results = {run: found for run in runs if (found := result_of(night, run)) is not None}
     wrong = _wrong(night, query, results, verification, store)
-    samples = {name: Samples.read(night, name) for name in {run.group for run in runs}}
+    samples = {name: GroupSamples.read(night, name) for name in {run.group for run in runs}}
     positions = _positions(night, runs)
     return [
         _measured(night, run, positions.get(run), results[run], samples[run.group], wrong.get(run))
@@ -201,7 +201,7 @@ def _measured(
     run: Run,
     position: int | None,
     result: Mapping[str, Any],
-    samples: Samples,
+    samples: GroupSamples,
     wrong: str | None,
 ) -> RepetitionRecord:
     from nexmark.measure.result_file import parse_result

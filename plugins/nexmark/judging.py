@@ -1,0 +1,110 @@
+"""Judges a night that is recorded, and finds the queries that it has to measure again.
+
+The numbers are compared in `nexmark.verdict`; here they come from the results database, and the
+verdicts go there.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from nexmark.acceptance.known_verdicts import covered
+from nexmark.model import Arm, Mode
+from nexmark.night.night_progress import say
+from nexmark.night.plan import Night
+
+if TYPE_CHECKING:
+    from nexmark.store import Store
+    from nexmark.verdict.measured_night import QueryVerdict
+
+
+def judge_night(night: Night, store: "Store", at: datetime | None = None) -> None:
+    """Judge a night that is recorded; its verdicts are recorded last, when all else is.
+
+    `at` is the moment whose accepted baselines count in a night by bounds: now, if it is None.
+    """
+    if night.mode == Mode.BOUNDS:
+        _record(night, store, _judge_by_bounds(night, store, at))
+    else:
+        _judge_by_gate(night, store)
+
+
+def _record(night: Night, store: "Store", verdicts: "Sequence[QueryVerdict]") -> None:
+    """Record verdicts, the red ones that are known with the acceptance that covers them."""
+    known = covered(store, night.name, verdicts)
+    store.record_verdicts(night.name, verdicts, covered=known)
+    acceptances = {row.id: row for row in store.acceptances()} if known else {}
+    for query, number in known.items():
+        row = acceptances[number]
+        until = f" until {row.expires:%Y-%m-%d}" if row.expires else ""
+        say(f"{query}: known, accepted by {row.who}{until} (acceptance {number}): {row.reason}")
+
+
+def _judge_by_bounds(night: Night, store: "Store", at: datetime | None) -> "list[QueryVerdict]":
+    """Compare medians with the accepted run."""
+    from nexmark.verdict.bounds import judge as judge_queries
+    from nexmark.verdict.eligibility import source_bound
+
+    measured = store.paired_night(night.name)
+    place = (night.engine.name, night.workload.name, night.cluster.name)
+    return judge_queries(
+        night.queries,
+        store.arms(night.name),
+        store.baseline(*place, at=at),
+        measured.invalid,
+        night.gate,
+        workload=night.workload.name,
+        repetitions=night.workload.repetitions,
+        missing=measured.missing,
+        source_bound=source_bound(measured.measured, night.gate),
+    )
+
+
+def _judge_by_gate(night: Night, store: "Store") -> None:
+    """Judge the pairs of the night, and the gate itself by the pairs of its self-test."""
+    from nexmark.evidence.creep import lineage_of
+    from nexmark.store.table_rows import SelfTestRow
+    from nexmark.verdict.baseline_chain import Lineage
+    from nexmark.verdict.eligibility import grade
+    from nexmark.verdict.nightly import judge_night as judge_pairs
+
+    gate = night.gate
+    earlier = store.earlier(night.name, gate.remembered)
+    measured = store.paired_night(night.name)
+    hosts = grade(measured.canary, gate)
+    store.record_grade(night.name, hosts.steadiness.name.lower(), hosts.reason)
+    for arm, query in night.self_test.items():
+        tested = store.paired_night(night.name, arms=(arm, Arm.BASELINE), queries=[query])
+        judged = judge_pairs(tested, earlier, gate, Lineage())  # it is no candidate
+        (verdict,) = (x for x in judged if (x.query, x.metric) == (query, gate.metric))
+        slowed = arm == Arm.SLOWED
+        row = SelfTestRow(
+            kind="slowdown" if slowed else "aa",
+            query=query,
+            size=1 + gate.self_test if slowed else 1.0,
+            value=verdict.value.value,
+            ratio=verdict.ratio,
+            lo=verdict.lo,
+            hi=verdict.hi,
+            gate_version=gate.version,
+        )
+        store.record_self_test(night.name, row)
+    lineage = lineage_of(store, store.night(night.name), gate.metric)
+    _record(night, store, judge_pairs(measured, earlier, gate, lineage))
+
+
+def suspect_arms(night: Night, store: "Store") -> dict[str, list[str]]:
+    """Return by query the arms that look other than the baseline; none of a night by bounds."""
+    if night.mode != Mode.PAIRED or not night.against:
+        return {}
+    from nexmark.verdict.nightly import suspects
+
+    earlier = store.earlier(night.name, night.gate.remembered)
+    arms: dict[str, list[str]] = {}
+    for query in suspects(store.paired_night(night.name), earlier, night.gate):
+        arms.setdefault(query, []).append(Arm.CANDIDATE)
+    for arm, query in night.self_test.items():
+        tested = store.paired_night(night.name, arms=(arm, Arm.BASELINE), queries=[query])
+        if suspects(tested, earlier, night.gate):
+            arms.setdefault(query, []).append(arm)
+    return arms

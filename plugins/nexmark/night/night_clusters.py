@@ -1,0 +1,210 @@
+"""The clusters of a night: claimed, given their builds, started, healed and stopped."""
+
+import contextlib
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from nexmark.cluster import ClusterError, Lease
+from nexmark.config import BuildSource, load_retention, paths
+from nexmark.engines import Build, job_python, job_python_problem, usable
+from nexmark.errors import FinalError, NexmarkError
+from nexmark.model import Arm
+from nexmark.night.kinds import kind_of
+from nexmark.night.night_kafka import connected_kafka
+from nexmark.night.night_progress import say
+from nexmark.night.plan import Deployment, Deployments, Night, deploy_jobs
+from nexmark.night.timed_program import timed_program
+from nexmark.night.verification import Verification
+from nexmark_jobs.host.facts import brief
+
+
+@dataclass(frozen=True)
+class NightClusters:
+    """What a night does with the clusters of its arms; ClusterError where one cannot be used.
+
+    Attributes:
+        night: the night.
+        lease: its claim on the clusters.
+        is_active: tells whether the night of another lease still runs.
+    """
+
+    night: Night
+    lease: Lease
+    is_active: Callable[[Lease], bool]
+
+    def reap(self) -> None:
+        """Claim the clusters, and end what an earlier, killed night left on them."""
+        night = self.night
+        for arm, cluster in night.clusters.items():
+            # An earlier night may have left processes on the baseline's cluster as well.
+            if arm not in night.arms and not cluster.state.exists():
+                continue
+            ended = cluster.reap(self.lease, self.is_active)
+            if arm not in night.arms:
+                cluster.release()
+            for line in ended:
+                say(f"reap: ended what an earlier night left: {line}")
+
+    def deploy(self) -> Deployments:
+        """Bring the builds and the jobs to where they run from, and write the Deployments.
+
+        BuildError for a build that cannot be fetched now, FinalError for one that cannot be used.
+        """
+        night, cluster = self.night, self.night.spark_cluster
+        deployments = _fetched(night)
+        candidate = deployments.candidate
+        releases = {
+            each.spark_release.name: each.spark_release
+            for each in (candidate, *deployments.baselines.values())
+        }
+        cluster.claim(self.lease, self.is_active)  # to fetch the builds took a while
+        sent = [*releases.values(), candidate.jobs_release]
+        cluster.deploy(sent, load_retention().host_builds, say)
+        for query, build in night.accepted.items():
+            if (now := deployments.baselines[query].build) != build:
+                raise FinalError(
+                    f"{query}: the accepted build {build} was {night.against[query]}, where there "
+                    f"is build {now} now; accept a run of a build that can be had"
+                )
+        deployments.write(night)
+        say(
+            f"deployed Spark {candidate.spark_version}, build {candidate.build}, jobs "
+            f"{candidate.jobs}"
+        )
+        for baseline in {each.source: each for each in deployments.baselines.values()}.values():
+            same = ", the same as the candidate" * (baseline.build == candidate.build)
+            version = baseline.spark_version
+            say(f"deployed the baseline, Spark {version}, build {baseline.build}{same}")
+        return deployments
+
+    def start(self) -> None:
+        """Start the candidate's cluster; fill the topics of a night that reads Kafka.
+
+        The cluster of the baseline starts with the first query that has a baseline (`heal`).
+        """
+        night, deployments = self.night, Deployments.read(self.night)
+        for arm in night.arms:
+            night.clusters[arm].reap(self.lease, self.is_active)  # an earlier try of this task
+        self._start(Arm.CANDIDATE, deployments.candidate)
+        note_hosts(night)
+        kind_of(night.workload).begin(night, deployments, connected_kafka(night))
+
+    def heal(self, query: str) -> None:
+        """Make the clusters whole that `query` needs, each on the build that it is to run.
+
+        Restarts a cluster that lost a process, and the baseline's cluster where this query has
+        another baseline build. The night keeps its lease meanwhile: no other night gets in between.
+        """
+        night, deployments = self.night, Deployments.read(self.night)
+        for arm in night.arms:
+            if arm != Arm.CANDIDATE and query not in night.against:
+                continue
+            deployment, cluster = deployments.of(arm, query), night.clusters[arm]
+            cluster.claim(self.lease, self.is_active)
+            if not (trouble := cluster.trouble_with(deployment.spark_release)):
+                continue
+            if cluster.started:
+                say(f"cluster {cluster.config.name}: {trouble}; restarting it")
+            cluster.clear()
+            self._start(arm, deployment)
+
+    def stop(self) -> None:
+        """End the clusters and trim the disk; NexmarkError with all that has failed meanwhile."""
+        night, problems = self.night, []
+        try:
+            if kafka := connected_kafka(night):
+                kind_of(night.workload).end(night, kafka)
+        except NexmarkError as error:
+            problems.append(str(error))
+        try:
+            for arm in reversed(night.arms):
+                cluster = night.clusters[arm]
+                try:
+                    # A night that has begun since may have the cluster.
+                    cluster.claim(self.lease, self.is_active)
+                    ended = cluster.stop(night.files.cluster(arm))
+                    say(f"cluster {cluster.config.name} is down ({len(ended)} processes ended)")
+                except ClusterError as error:
+                    problems.append(str(error))
+        finally:
+            trim(night)
+        if problems:
+            raise NexmarkError(" | ".join(problems))
+
+    def _start(self, arm: str, deployment: Deployment) -> None:
+        cluster = self.night.clusters[arm]
+        cluster.start(deployment.spark_release, self.night.files.cluster(arm), self.lease)
+        say(f"cluster {cluster.config.name} is up at {cluster.config.master_url}")
+
+
+def _fetched(night: Night) -> Deployments:
+    """Return the builds and the jobs of a night, once they are all on this machine."""
+    jobs, jobs_home = deploy_jobs(paths.home() / "jobs")
+    program = timed_program(jobs_home)
+    builds = {
+        source: checked_build(source)
+        for source in dict.fromkeys([night.candidate, *night.against.values()])
+    }
+    versions = [build.version for build in builds.values()]
+    if problem := job_python_problem(*versions):  # of a tarball, whose version was not known yet
+        raise FinalError(problem)
+    python = job_python(*versions)
+
+    def deployment_of(source: BuildSource) -> Deployment:
+        build = builds[source]
+        try:
+            kind_of(night.workload).check_build(night, build.version)
+        except NexmarkError as error:
+            raise FinalError(str(error)) from None
+        return Deployment(
+            build=build.id,
+            spark_version=build.version,
+            spark_home=str(build.spark_home),
+            source=build.source,
+            jobs=jobs,
+            jobs_home=str(jobs_home),
+            program=program,
+            python=python,
+        )
+
+    return Deployments(
+        candidate=deployment_of(night.candidate),
+        baselines={query: deployment_of(source) for query, source in night.against.items()},
+    )
+
+
+def checked_build(source: BuildSource) -> Build:
+    """Return a build whose every byte has been read; BuildError where there is none."""
+    return usable(source, paths.builds_dir(), full_check=True, say=say)
+
+
+def note_hosts(night: Night) -> None:
+    """Note the facts of the hosts for the evidence; if that fails, the night goes on."""
+    try:
+        facts = {host: brief(each) for host, each in night.spark_cluster.describe().items()}
+        night.files.write_hosts(facts)
+    except (ClusterError, OSError) as error:
+        say(f"the facts of the hosts are not recorded: {error}")
+
+
+def trim(night: Night) -> None:
+    """Remove the files that the same seed gives again, and bring the rest to the run directory.
+
+    These are the events of the verification and the right results. A wrong result stays, as
+    evidence.
+    """
+    shutil.rmtree(night.events_dir, ignore_errors=True)
+    for path in kind_of(night.workload).leftovers(night):
+        shutil.rmtree(path, ignore_errors=True)
+    for query in night.queries:
+        verification = Verification.read(night.query_dir(query))
+        if verification is not None and verification.success:
+            shutil.rmtree(night.verified_dir(query), ignore_errors=True)
+            shutil.rmtree(night.boundary_dir(query), ignore_errors=True)
+    if night.data_dir != night.directory and night.data_dir.is_dir():
+        shutil.copytree(night.data_dir, night.directory, dirs_exist_ok=True)
+        shutil.rmtree(night.data_dir)
+        for parent in night.data_dir.parents[:2]:  # runs/, and what is this cluster's
+            with contextlib.suppress(OSError):
+                parent.rmdir()

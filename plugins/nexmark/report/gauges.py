@@ -1,0 +1,56 @@
+"""The gauges of a night, for whatever keeps the metrics of an Airflow."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from nexmark.evidence.night_evidence import Report
+
+GRADES: Mapping[str, int] = {"steady": 0, "unsteady": 1, "broken": 2}
+
+
+@dataclass(frozen=True)
+class Gauge:
+    """A figure of a night, or of a query in it.
+
+    Attributes:
+        name: its name, for systems that have tags: `query.ratio`.
+        value: the figure.
+        tags: whose figure it is.
+        parts: the same in words, for the name of a system without tags.
+    """
+
+    name: str
+    value: float
+    tags: Mapping[str, str]
+    parts: tuple[str, ...]
+
+
+def gauges(report: Report) -> Iterator[Gauge]:
+    """Yield the gauges of a night; one that has no figure is left out."""
+    night = report.night
+    place = (night.dag_id, night.workload, night.cluster)
+    tags = {
+        "dag_id": night.dag_id,
+        "workload": night.workload,
+        "cluster": night.cluster,
+        "engine": night.engine,
+    }
+    of_night: dict[str, float | None] = {
+        "red": report.failed,
+        "red_queries": sum(row.red for row in report.rows),
+        "wrong": sum(row.result == "WRONG" for row in report.rows),
+        "grade": GRADES.get(night.grade or ""),
+    }
+    for name, value in of_night.items():
+        if value is not None:
+            yield Gauge(f"night.{name}", float(value), tags, (*place, "night", name))
+    for row in report.rows:
+        of_query: dict[str, float | None] = {
+            "ratio": row.ratio,
+            "cpu_s_per_mevent": row.cpu_s_per_mevent,
+            "red": row.red,
+        }
+        query_tags = {**tags, "query": row.query}
+        for name, value in of_query.items():
+            if value is not None:
+                yield Gauge(f"query.{name}", float(value), query_tags, (*place, row.query, name))

@@ -1,0 +1,141 @@
+"""The samples of a query, or of the confirmation, by which its repetitions are measured."""
+
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import mean
+from typing import TYPE_CHECKING
+
+from nexmark.errors import NexmarkError
+from nexmark.night.plan import Night
+from nexmark.night.run_directory import ApplicationDirectory, GroupDirectory, host_of_samples
+
+if TYPE_CHECKING:
+    from nexmark.measure.cpu_series import CpuSeries
+    from nexmark.measure.result_file import RunResult
+    from nexmark.measure.samples import HostSamples
+    from nexmark.measure.shares import HostExecutors
+
+
+@dataclass(frozen=True)
+class GroupSamples:
+    """The samples of this machine, and of the other hosts by the path of their file.
+
+    Attributes:
+        driver_path: the file with the samples of this machine, where the drivers run.
+        driver: the samples of this machine; None where samples cannot be read.
+        hosts: the samples of the other hosts; empty where executors run on this machine.
+        problem: why there are no samples; None where there are.
+    """
+
+    driver_path: Path
+    driver: "HostSamples | None"
+    hosts: "Mapping[Path, HostSamples]"
+    problem: str | None = None
+
+    @classmethod
+    def read(cls, night: Night, group: str) -> "GroupSamples":
+        """Read the samples of a query, or of the confirmation."""
+        from nexmark.measure.samples import read_samples
+
+        directory = night.files.group(group)
+        path = directory.driver_samples
+        try:
+            hosts = {
+                file: read_samples(file, clock_offset_s(directory, host))
+                for host in night.spark_cluster.sampled_hosts
+                for file in [directory.samples(host)]
+            }
+            return cls(path, read_samples(path), hosts)
+        except NexmarkError as error:
+            why = directory.fetched_samples.failure("")
+            return cls(path, None, {}, f"{error}: {why}" if why else str(error))
+
+    def series(self, result: "RunResult", label: str) -> "list[tuple[CpuSeries, Path]]":
+        """Return the CPU time of a run, host by host, each with the file that it is from.
+
+        Where other hosts are sampled, this machine has the driver only.
+        """
+        from nexmark.measure.cpu import application_cpu
+
+        assert self.driver is not None
+        application = result.application_id
+        driver = application_cpu(self.driver, application, label, period=result.work)
+        if not self.hosts:
+            return [(driver, self.driver_path)]
+        hosts = [
+            (application_cpu(samples, application, period=result.work), path)
+            for path, samples in self.hosts.items()
+        ]
+        return [(driver.without_executors(), self.driver_path), *hosts]
+
+    def executors(self, result: "RunResult") -> "list[HostExecutors]":
+        """Return the executors that lived while a run did, by host as `clusters.yaml` names it.
+
+        Where other hosts are sampled, this machine has none.
+        """
+        from nexmark.measure.shares import host_executors
+
+        assert self.driver is not None
+        driver = host_executors(self.driver, result.application_id, result.work)
+        if not self.hosts:
+            return [driver]
+        by_host = [driver.without_executors()]
+        for path, samples in self.hosts.items():
+            executors = host_executors(samples, result.application_id, result.work)
+            by_host.append(replace(executors, host=host_of_samples(path)))
+        return by_host
+
+
+def clock_offset_s(directory: GroupDirectory, host: str) -> float:
+    """Return by how many seconds the clock of another host was ahead of this machine's clock.
+
+    Returns 0 where each reading is within its own uncertainty: a host that keeps time is more exact
+    than our readings. NexmarkError where there is no reading.
+    """
+    try:
+        readings = directory.clock_readings(host)
+    except (OSError, ValueError):
+        raise NexmarkError(f"no reading of the clock of host {host}, so no samples of it") from None
+    if all(abs(reading.offset_s) <= reading.uncertainty_s for reading in readings):
+        return 0.0
+    return float(mean(reading.offset_s for reading in readings))
+
+
+def trouble(
+    night: Night, directory: ApplicationDirectory, result: "RunResult", samples: GroupSamples
+) -> str | None:
+    """Return what was wrong with executors or hosts while a repetition ran; None if nothing was.
+
+    Args:
+        night: The night that the repetition is of.
+        directory: The directory of the repetition, which has its event log.
+        result: The result of the repetition.
+        samples: The samples of its query.
+    """
+    from nexmark.measure.event_log import EventLogError
+    from nexmark.measure.shares import read_executor_work, stalled, uneven
+
+    hosts = samples.executors(result)
+    names, period = _names(night), (result.start, result.end)
+    try:
+        work = read_executor_work(directory.events, result.application_id, result.work)
+        problems = uneven(
+            work,
+            hosts,
+            executors=night.cluster.executors,
+            cores=night.cluster.executor_cores,
+            period=period,
+            names=names,
+        )
+    except EventLogError:
+        work, problems = [], []
+    return " | ".join([*problems, *stalled(work, hosts, period=period, names=names)]) or None
+
+
+def _names(night: Night) -> dict[str, str]:
+    """Return the names of the hosts by their addresses."""
+    if night.cluster.kind == "embedded":
+        return {night.cluster.driver_address: socket.gethostname()}
+    return {machine.address: name for name, machine in night.cluster.hosts.items()}
