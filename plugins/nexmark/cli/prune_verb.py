@@ -13,7 +13,10 @@ from nexmark.errors import NexmarkError
 
 def prune(
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would go, and delete nothing.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Print what would go, and what a year leaves; delete nothing."
+        ),
     ] = False,
     db: option.Database = None,
 ) -> int:
@@ -24,7 +27,7 @@ def prune(
     """
     from rich.filesize import decimal
 
-    from nexmark.retention.prune_table import prune_table
+    from nexmark.retention.prune_table import growth_table, prune_table
     from nexmark.retention.pruning import plan
     from nexmark.retention.pruning import prune as pruned
 
@@ -32,7 +35,10 @@ def prune(
         config = load()
         with option.opened(db) as store:
             if dry_run:
-                print(prune_table(plan(config, store, datetime.now(UTC))))
+                decisions = plan(config, store, datetime.now(UTC))
+                print(prune_table(decisions))
+                print("\nif each DAG runs once a day, each time with a new build:")
+                print(f"{growth_table(decisions, config.retention)}\n")
                 print("nothing was deleted: this was a dry run")
                 return 0
             done = pruned(config, store, option.on_stderr)

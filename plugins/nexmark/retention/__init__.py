@@ -1,1 +1,1 @@
-"""What nights leave behind: what stays, why, and how the rest goes."""
+"""Decide what stays of what nights leave behind, and delete the rest."""

@@ -62,12 +62,12 @@ def running(home: Path) -> set[RunKey]:
 
     A killed night has its lease until the next night claims the cluster.
     """
-    found = set()
+    runs = set()
     for path in sorted((home / "clusters").glob("*/lease.json")):
         lease = LeaseFile(path, path.parent.name).holder()
         if lease is not None and lease.run_id:
-            found.add(RunKey(lease.dag_id, lease.run_id))
-    return found
+            runs.add(RunKey(lease.dag_id, lease.run_id))
+    return runs
 
 
 def _signed(nights: Iterable[NightRow], home: Path) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Deletes what is beyond the limits of `retention.yaml` and is not needed.
+"""Delete what is beyond the limits of `retention.yaml` and is not needed.
 
 A directory is renamed, then deleted; the raw rows of a night go in one transaction. So nothing is
 half there: what a killed `prune` has renamed, the next one deletes first. Only one `prune` at a
@@ -20,8 +20,8 @@ from nexmark.engines.cached_builds import PRUNED, CachedBuild, cached_builds, se
 from nexmark.errors import NexmarkError
 from nexmark.evidence.signoffs import is_sealed
 from nexmark.model import RunKey
-from nexmark.retention import found_things as found
-from nexmark.retention.kept_things import Kind, Thing, ThingDecision, decide, last_change
+from nexmark.retention import inventory
+from nexmark.retention.decision import Artifact, ArtifactKind, PruneDecision, decide, last_change
 from nexmark.retention.needed_nights import RUNNING, SIGNED, NeededNights, needed_nights, running
 from nexmark.store import Store, StoreError
 from nexmark_jobs.host.leases import locked
@@ -34,72 +34,74 @@ Say = Callable[[str], None]
 class Pruned:
     """What was decided, and what came of it.
 
-    `problems` has a line for each thing that could not be deleted, `shrunk` is by how many bytes
-    the database is smaller.
+    Attributes:
+        decisions: The decisions on all artifacts.
+        problems: A line for each artifact that could not be deleted.
+        shrunk: By how many bytes the database is smaller.
     """
 
-    decisions: tuple[ThingDecision, ...]
+    decisions: tuple[PruneDecision, ...]
     problems: tuple[str, ...] = ()
     shrunk: int = 0
 
 
-def plan(config: Config, store: Store, now: datetime) -> list[ThingDecision]:
+def plan(config: Config, store: Store, now: datetime) -> list[PruneDecision]:
     """Decide what goes at a moment; reads the home and the results database, changes nothing.
 
     Raises ClusterError if a lease cannot be read, StoreError if the database cannot.
     """
     home, rules = paths.home(), config.retention
     needed = needed_nights(store, config.gate, home, now)
-    runs = found.run_directories(home)
+    runs = inventory.run_directories(home)
     whole = {str(paths.run_dir(*RunKey.parse(name))): why for name, why in needed.whole.items()}
     sealed = {run.key: SIGNED for run in runs if is_sealed(run.paths[0])}
     of_runs = decide(runs, rules.run_nights, sealed | whole, now)
-    staying = [one.thing for one in of_runs if not one.goes]
+    staying = [one.artifact for one in of_runs if not one.goes]
     return [
         *of_runs,
-        *decide(found.event_logs(staying), rules.event_log_nights, sealed | whole, now),
+        *decide(inventory.event_logs(staying), rules.event_log_nights, sealed | whole, now),
         *_of_rows(store, rules.raw_row_nights, needed, now),
         *_of_builds(config, store, rules.builds, now),
-        *decide(found.logs(home), rules.run_nights, {}, now),
+        *decide(inventory.logs(home), rules.run_nights, {}, now),
     ]
 
 
 def _of_rows(
     store: Store, limit: int | None, needed: NeededNights, now: datetime
-) -> list[ThingDecision]:
+) -> list[PruneDecision]:
     """Decide on raw rows; the rows of a run stay if a night that keeps its own was judged by it."""
-    things = found.raw_rows(store)
-    first = decide(things, limit, needed.rows, now)
-    compared = store.compared_runs({one.thing.key for one in first if not one.goes})
+    artifacts = inventory.raw_rows(store)
+    first = decide(artifacts, limit, needed.rows, now)
+    compared = store.compared_runs({one.artifact.key for one in first if not one.goes})
     return [
-        replace(one, reason="compared with") if one.goes and one.thing.key in compared else one
+        replace(one, reason="compared with") if one.goes and one.artifact.key in compared else one
         for one in first
     ]
 
 
 def _of_builds(
     config: Config, store: Store, limit: int | None, now: datetime
-) -> Iterator[ThingDecision]:
+) -> Iterator[PruneDecision]:
     """Decide on builds and what belongs to them: copies of the jobs and class archives."""
     home = paths.home()
     cached = [] if (home / "builds").is_symlink() else cached_builds(home / "builds")
     accepted = [row for row in store.acceptances() if not row.over(now)]
     engines = {str(engine.build): engine.name for engine in config.engines.values()}
     baselines = {row.build_id for row in accepted if row.build_id}
-    needed = dict(found.needed_builds(cached, engines, baselines))
-    busy = {x.name: RUNNING for x in cached if in_use(x.directory)}
-    of_builds = decide(found.builds(cached), limit, needed | busy, now)
+    needed = dict(inventory.needed_builds(cached, engines, baselines))
+    busy = {build.name: RUNNING for build in cached if in_use(build.directory)}
+    of_builds = decide(inventory.builds(cached), limit, needed | busy, now)
     yield from of_builds
     nights = {row.night_id for row in accepted}
     jobs = {night.jobs: "baseline" for night in store.nights() if night.id in nights}
-    copies = found.copies_of_jobs(home)
-    jobs |= {x.key: RUNNING for x in copies if in_use(x.paths[0])}
+    copies = inventory.copies_of_jobs(home)
+    jobs |= {copy.key: RUNNING for copy in copies if in_use(copy.paths[0])}
     yield from decide(copies, limit, jobs, now)
-    staying = {one.thing.key for one in of_builds if not one.goes}
+    staying = {one.artifact.key for one in of_builds if not one.goes}
     versions = {build.version for build in cached if build.name in staying}
     versions |= {known_version(engine.build) for engine in config.engines.values()}
-    archives = found.class_archives(home)
-    yield from decide((x for x in archives if x.group in versions), limit, {}, now)
+    archives = inventory.class_archives(home)
+    yield from decide((one for one in archives if one.group in versions), limit, {}, now)
     of_none = [archive for archive in archives if archive.group not in versions]
     yield from decide(of_none, None if limit is None else 0, {}, now)
 
@@ -112,14 +114,14 @@ def prune(config: Config, store: Store, say: Say) -> Pruned:
     """
     home = paths.home()
     with _alone(home):
-        problems = [*_emptied(found.trash_cans(home))]
+        problems = [*_emptied(inventory.trash_cans(home))]
         decisions = plan(config, store, datetime.now(UTC))
-        for thing in [one.thing for one in decisions if one.goes]:
+        for artifact in [one.artifact for one in decisions if one.goes]:
             try:
-                problems += _remove(thing, store, home)
+                problems += _remove(artifact, store, home)
             except (NexmarkError, OSError) as error:
-                problems.append(f"{thing.kind} {thing.key}: stay: {error}")
-        problems += _emptied(found.trash_cans(home))
+                problems.append(f"{artifact.kind} {artifact.key}: stay: {error}")
+        problems += _emptied(inventory.trash_cans(home))
         _drop_links(home / "event-logs")
         shrunk = _shrunk(store, home, say)
     return Pruned(tuple(decisions), tuple(problems), shrunk)
@@ -140,39 +142,39 @@ def _alone(home: Path) -> Iterator[None]:
         yield
 
 
-def _remove(thing: Thing, store: Store, home: Path) -> Iterable[str]:
-    """Remove a thing that is not used by now; returns the problems."""
-    if thing.kind == Kind.RAW_ROWS:
-        store.prune_raw_rows(thing.key)
+def _remove(artifact: Artifact, store: Store, home: Path) -> Iterable[str]:
+    """Remove an artifact unless it was used since the decision; return the problems."""
+    if artifact.kind == ArtifactKind.RAW_ROWS:
+        store.prune_raw_rows(artifact.key)
         return ()
-    if thing.kind == Kind.BUILDS:
+    if artifact.kind == ArtifactKind.BUILDS:
         cached = {build.name: build for build in cached_builds(home / "builds")}
-        return _remove_build(cached.get(thing.key), thing)
-    if _was_used(thing, home):
+        return _remove_build(cached.get(artifact.key), artifact)
+    if _was_used(artifact, home):
         return ()
-    aside = _root(thing.paths[0], home) / PRUNED / uuid.uuid4().hex
-    for number, path in enumerate(thing.paths):
+    aside = _root(artifact.paths[0], home) / PRUNED / uuid.uuid4().hex
+    for number, path in enumerate(artifact.paths):
         (aside / str(number)).mkdir(parents=True)
         with suppress(FileNotFoundError):
             path.rename(aside / str(number) / path.name)
     return _emptied([aside])
 
 
-def _remove_build(build: CachedBuild | None, thing: Thing) -> Iterable[str]:
+def _remove_build(build: CachedBuild | None, artifact: Artifact) -> Iterable[str]:
     """Remove a build, unless it was used after the decision."""
-    if build is None or build.used > thing.moment.timestamp() or in_use(build.directory):
+    if build is None or build.used > artifact.moment.timestamp() or in_use(build.directory):
         return ()
     aside = set_build_aside(build)
     return _emptied([aside] if aside else [])
 
 
-def _was_used(thing: Thing, home: Path) -> bool:
-    """Whether a run directory, or another thing, was used after the decision."""
-    if thing.kind in (Kind.RUNS, Kind.EVENT_LOGS):
+def _was_used(artifact: Artifact, home: Path) -> bool:
+    """Whether a run directory, or another artifact, was used after the decision."""
+    if artifact.kind in (ArtifactKind.RUNS, ArtifactKind.EVENT_LOGS):
         leased = {str(paths.run_dir(*run)) for run in running(home)}
-        directory = Path(thing.key)
-        return thing.key in leased or last_change(directory) > thing.moment
-    return thing.kind == Kind.JOBS and in_use(thing.paths[0])
+        directory = Path(artifact.key)
+        return artifact.key in leased or last_change(directory) > artifact.moment
+    return artifact.kind == ArtifactKind.JOBS and in_use(artifact.paths[0])
 
 
 def _root(path: Path, home: Path) -> Path:

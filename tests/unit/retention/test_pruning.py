@@ -25,7 +25,7 @@ from nexmark.engines.build import Manifest, scan
 from nexmark.errors import NexmarkError
 from nexmark.model import RunKey, Value
 from nexmark.retention import pruning
-from nexmark.retention.kept_things import Kind
+from nexmark.retention.decision import ArtifactKind
 from nexmark.retention.prune_table import prune_table
 from nexmark.store import Store, open_store
 from nexmark_jobs.host.leases import locked, write_whole
@@ -212,8 +212,10 @@ def test_a_night_that_is_needed_stays(
     assert kept(runs) == [True, True, False, True]
     assert with_event_logs(runs) == [True, False, False, True]
     assert with_rows(store, runs) == [True, True, True, True]
-    reasons = {one.thing.kind: one.reason for one in done.decisions if "030" in one.thing.key}
-    assert reasons == dict.fromkeys((Kind.RUNS, Kind.EVENT_LOGS, Kind.RAW_ROWS), reason)
+    reasons = {one.artifact.kind: one.reason for one in done.decisions if "030" in one.artifact.key}
+    assert reasons == dict.fromkeys(
+        (ArtifactKind.RUNS, ArtifactKind.EVENT_LOGS, ArtifactKind.RAW_ROWS), reason
+    )
 
 
 def test_a_baseline_that_was_taken_back_goes(store: Store, config: Config) -> None:
@@ -276,7 +278,7 @@ def test_the_rows_of_a_run_stay_that_another_one_was_judged_by(
     store.record_verdicts(runs[4], [verdict])
     done = prune(config, store)
     assert with_rows(store, runs) == [True, False, True, True, True]
-    reasons = {one.thing.key: one.reason for one in done.decisions}
+    reasons = {one.artifact.key: one.reason for one in done.decisions}
     assert reasons[runs[0]] == "compared with"
 
 
@@ -312,14 +314,14 @@ def test_nothing_is_deleted_that_is_used_after_the_decision(store: Store, config
     runs = [night(store, days) for days in (10, 11, 12, 13)]
     home = paths.home()
     doomed = {
-        one.thing.key: one.thing
+        one.artifact.key: one.artifact
         for one in pruning.plan(config, store, NOW)
-        if one.goes and one.thing.kind == Kind.RUNS
+        if one.goes and one.artifact.kind == ArtifactKind.RUNS
     }
     (directory_of(runs[2]) / "night.json").write_text("{}")  # its preflight runs again
     leased(store, runs[3])
-    for thing in doomed.values():
-        assert list(pruning._remove(thing, store, home)) == []
+    for artifact in doomed.values():
+        assert list(pruning._remove(artifact, store, home)) == []
     assert len(doomed) == 2
     assert all(kept(runs))
 
@@ -530,7 +532,8 @@ class TestVerb:
         assert main(["prune", "--dry-run"]) == 0
         said = capsys.readouterr().out.splitlines()
         assert said[0].split()[:2] == ["kind", "go"]
-        assert [line.split("  ")[0] for line in said[1:-2]] == [kind.value for kind in Kind]
+        kinds = [kind.value for kind in ArtifactKind]
+        assert [line.split("  ")[0] for line in said[1 : len(kinds) + 2]] == [*kinds, "all"]
         assert said[-1] == "nothing was deleted: this was a dry run"
         assert directory_of(run).exists()
 

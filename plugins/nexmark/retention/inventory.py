@@ -1,4 +1,4 @@
-"""What there is in the home and in the results database that retention decides on.
+"""List what the home and the results database have that retention decides on.
 
 Builds and class archives that are a link are left alone: they belong to another home.
 """
@@ -11,8 +11,11 @@ from pathlib import Path
 from nexmark.engines.cached_builds import PRUNED, CachedBuild
 from nexmark.model import RunKey
 from nexmark.night.run_directory import RunDirectory
-from nexmark.retention.kept_things import Kind, Thing, bytes_of, last_change
+from nexmark.retention.decision import Artifact, ArtifactKind, bytes_of, last_change
 from nexmark.store import Store
+
+#: The group of experiments that a command measured; those of nights are in the runs of a DAG.
+EXPERIMENTS = "experiments"
 
 _RUN = re.compile(r"run_id=.+")
 
@@ -21,8 +24,8 @@ def directories(parent: Path) -> list[Path]:
     """Return the directories in a directory, without links and hidden ones."""
     if not parent.is_dir():
         return []
-    own = (path for path in parent.iterdir() if not path.name.startswith("."))
-    return sorted(path for path in own if path.is_dir() and not path.is_symlink())
+    visible = (path for path in parent.iterdir() if not path.name.startswith("."))
+    return sorted(path for path in visible if path.is_dir() and not path.is_symlink())
 
 
 def trash_cans(home: Path) -> list[Path]:
@@ -31,65 +34,76 @@ def trash_cans(home: Path) -> list[Path]:
 
 
 def _roots(home: Path) -> list[Path]:
-    """Return the directories that things are deleted from, each a part of one file system."""
-    own = ("runs", "experiments", "jobs", "logs", "airflow/logs")
+    """Return the directories that artifacts are deleted from, each a part of one file system."""
+    unshared = ("runs", EXPERIMENTS, "jobs", "logs", "airflow/logs")
     shared = (name for name in ("builds", "archives") if not (home / name).is_symlink())
-    return [home / name for name in (*own, *shared)]
+    return [home / name for name in (*unshared, *shared)]
 
 
-def run_directories(home: Path) -> list[Thing]:
+def run_directories(home: Path) -> list[Artifact]:
     """Return the run directories of all DAGs, and of experiments that a command measured."""
-    found = [(dag.name, run) for dag in directories(home / "runs") for run in directories(dag)]
-    found += [("experiments", run) for run in directories(home / "experiments")]
+    runs = [(dag.name, run) for dag in directories(home / "runs") for run in directories(dag)]
+    runs += [(EXPERIMENTS, run) for run in directories(home / EXPERIMENTS)]
     return [
-        Thing(Kind.RUNS, str(run), dag, last_change(run), bytes_of(run), (run,))
-        for dag, run in found
+        Artifact(ArtifactKind.RUNS, str(run), dag, last_change(run), bytes_of(run), (run,))
+        for dag, run in runs
     ]
 
 
-def event_logs(runs: Iterable[Thing]) -> list[Thing]:
+def event_logs(runs: Iterable[Artifact]) -> list[Artifact]:
     """Return Spark's event logs of each run directory that has some."""
-    found = []
+    artifacts = []
     for run in runs:
-        places = tuple(RunDirectory(run.paths[0]).event_logs())
-        if places:
-            size = sum(map(bytes_of, places))
-            found.append(Thing(Kind.EVENT_LOGS, run.key, run.group, run.moment, size, places))
-    return found
+        logs_of_run = tuple(RunDirectory(run.paths[0]).event_logs())
+        if logs_of_run:
+            size = sum(map(bytes_of, logs_of_run))
+            artifacts.append(
+                Artifact(ArtifactKind.EVENT_LOGS, run.key, run.group, run.moment, size, logs_of_run)
+            )
+    return artifacts
 
 
-def raw_rows(store: Store) -> list[Thing]:
+def raw_rows(store: Store) -> list[Artifact]:
     """Return the raw rows of each night that has some."""
     started = {night.id: night.started for night in store.nights()}
     return [
-        Thing(Kind.RAW_ROWS, run, RunKey.parse(run).dag_id, started[run], size.bytes)
+        Artifact(ArtifactKind.RAW_ROWS, run, RunKey.parse(run).dag_id, started[run], size.bytes)
         for run, size in store.raw_sizes().items()
     ]
 
 
-def builds(cached: Iterable[CachedBuild]) -> list[Thing]:
+def builds(cached: Iterable[CachedBuild]) -> list[Artifact]:
     """Return the builds that were fetched."""
     return [
-        Thing(Kind.BUILDS, x.name, "", _moment(x.used), bytes_of(x.directory), (x.directory,))
-        for x in cached
+        Artifact(
+            ArtifactKind.BUILDS,
+            build.name,
+            "",
+            _moment(build.used),
+            bytes_of(build.directory),
+            (build.directory,),
+        )
+        for build in cached
     ]
 
 
-def copies_of_jobs(home: Path) -> list[Thing]:
+def copies_of_jobs(home: Path) -> list[Artifact]:
     """Return the copies of the jobs that nights have run."""
     return [
-        Thing(Kind.JOBS, path.name, "", _moment(path.stat().st_mtime), bytes_of(path), (path,))
+        Artifact(
+            ArtifactKind.JOBS, path.name, "", _moment(path.stat().st_mtime), bytes_of(path), (path,)
+        )
         for path in directories(home / "jobs")
     ]
 
 
-def class_archives(home: Path) -> list[Thing]:
+def class_archives(home: Path) -> list[Artifact]:
     """Return the class archives by the version of Spark that they are for."""
     if (home / "no-spark-conf").is_symlink() or (home / "archives").is_symlink():
         return []
     return [
-        Thing(
-            Kind.ARCHIVES,
+        Artifact(
+            ArtifactKind.ARCHIVES,
             path.name,
             path.name.rpartition("-")[0],
             _moment(path.stat().st_mtime),
@@ -101,7 +115,7 @@ def class_archives(home: Path) -> list[Thing]:
     ]
 
 
-def logs(home: Path) -> list[Thing]:
+def logs(home: Path) -> list[Artifact]:
     """Return the logs of commands, and what the private Airflow has logged of DAG runs and days."""
     commands = [("commands", path) for path in sorted((home / "logs").glob("run-*.log"))]
     runs = [
@@ -111,7 +125,7 @@ def logs(home: Path) -> list[Thing]:
         if _RUN.fullmatch(path.name) or group.name == "dag_processor"
     ]
     return [
-        Thing(Kind.LOGS, str(path), group, last_change(path), bytes_of(path), (path,))
+        Artifact(ArtifactKind.LOGS, str(path), group, last_change(path), bytes_of(path), (path,))
         for group, path in commands + runs
     ]
 
@@ -122,9 +136,9 @@ def needed_builds(
     """Yield the names of builds that stay, and why.
 
     Args:
-        cached: the builds in the cache.
-        engines: by the source of a build the name of the engine that is configured with it.
-        baselines: the ids of the builds that were accepted.
+        cached: The builds in the cache.
+        engines: By the source of a build, the name of the engine that is configured with it.
+        baselines: The ids of the builds that were accepted.
     """
     accepted = frozenset(baselines)
     for build in cached:

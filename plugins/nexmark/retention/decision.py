@@ -1,4 +1,4 @@
-"""The things that retention decides on, and the decision: what stays, what goes, and why."""
+"""The artifacts that retention decides on, and the decision: what stays, what goes, and why."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ from nexmark.model import grouped
 SETTLED = timedelta(days=2)
 
 
-class Kind(StrEnum):
+class ArtifactKind(StrEnum):
     """What nights leave behind."""
 
     RUNS = "run directories"
@@ -27,15 +27,19 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Thing:
-    """One thing of a kind.
+class Artifact:
+    """One thing that nights have left behind.
 
-    `key` is what it is known by: the run directory, the name of the night, of the build, of the
-    file. The limit counts within a `group`, a DAG say. `moment` is when it was used last, `paths`
-    are the files and directories to delete; raw rows have none.
+    Attributes:
+        kind: What it is.
+        key: The run directory, or the name of the night, of the build or of the file.
+        group: The limit counts within a group: a DAG, or all builds.
+        moment: When it was used last.
+        bytes: Its size.
+        paths: The files and directories to delete; raw rows have none.
     """
 
-    kind: Kind
+    kind: ArtifactKind
     key: str
     group: str
     moment: datetime
@@ -44,48 +48,50 @@ class Thing:
 
 
 @dataclass(frozen=True)
-class ThingDecision:
-    """A thing, and the reason why it stays; '' if it goes."""
+class PruneDecision:
+    """An artifact, and the reason why it stays; '' if it goes."""
 
-    thing: Thing
+    artifact: Artifact
     reason: str
 
     @property
     def goes(self) -> bool:
-        """Whether the thing is deleted."""
+        """Whether the artifact is deleted."""
         return not self.reason
 
 
 def decide(
-    things: Iterable[Thing],
+    artifacts: Iterable[Artifact],
     limit: int | None,
     needed: Mapping[str, str],
     now: datetime,
-) -> list[ThingDecision]:
-    """Decide which things go: those beyond the newest of their group, unless they are needed.
+) -> list[PruneDecision]:
+    """Decide which artifacts go: those beyond the newest of their group, unless they are needed.
 
     Args:
-        things: all things of one kind.
+        artifacts: all artifacts of one kind.
         limit: how many of each group stay; None: all.
-        needed: by key the reason why a thing stays, however old it is.
+        needed: by key the reason why an artifact stays, however old it is.
         now: the moment; what was used shortly before it stays.
 
     Returns:
-        The decisions, the newest thing of each group first.
+        The decisions, the newest artifact of each group first.
     """
     decisions = []
-    for group in grouped(things, lambda thing: thing.group).values():
-        newest_first = sorted(group, key=lambda thing: (thing.moment, thing.key), reverse=True)
-        for place, thing in enumerate(newest_first):
-            if thing.key in needed:
-                reason = needed[thing.key]
+    for group in grouped(artifacts, lambda artifact: artifact.group).values():
+        newest_first = sorted(
+            group, key=lambda artifact: (artifact.moment, artifact.key), reverse=True
+        )
+        for rank, artifact in enumerate(newest_first):
+            if artifact.key in needed:
+                reason = needed[artifact.key]
             elif limit is None:
                 reason = "no limit"
-            elif place < limit:
+            elif rank < limit:
                 reason = f"newest {limit}"
             else:
-                reason = "used lately" if now - thing.moment < SETTLED else ""
-            decisions.append(ThingDecision(thing, reason))
+                reason = "used lately" if now - artifact.moment < SETTLED else ""
+            decisions.append(PruneDecision(artifact, reason))
     return decisions
 
 
