@@ -1,4 +1,4 @@
-"""Registers the pages of `nexmark.web` with Airflow; nothing else.
+"""Register the pages of `nexmark.web` with Airflow; nothing else.
 
 Every component of Airflow and every task imports this: nothing heavy may be imported here.
 """
@@ -15,7 +15,7 @@ _PAGES = urlsplit(conf.get("api", "base_url", fallback="") or "").path.rstrip("/
 
 
 def _view(destination: str, route: str, path: str) -> dict[str, Any]:
-    """An external view: Airflow shows the page of ours in a tab, or as a page of its menu."""
+    """Return an external view: Airflow shows our page in a tab, or as an entry of its menu."""
     where = {"destination": destination, "url_route": route}
     return {"name": "Nexmark", "href": f"{_PAGES}{path}", **where}
 

@@ -1,8 +1,8 @@
-"""Style, script and the chart library: files of this package and of one it depends on.
+"""Serve style, scripts and the chart library.
 
-The chart library is Vega-Lite, as the package ``vl-convert-python`` ships it. It is put together
-by that package's own bundler, once for each version, in a process of its own (it takes two seconds
-and 150 MB), and kept under ``.nexmark/web``.
+The chart library is Vega-Lite, as the package ``vl-convert-python`` ships it. Its
+own bundler makes one file of it, once for each version, in a process of its own (which takes two
+seconds and 150 MB). The file is kept under ``.nexmark/web``.
 """
 
 import hashlib
@@ -36,17 +36,17 @@ router = APIRouter()
 
 @router.get("/assets/{name}")
 def asset(request: Request, name: str) -> Response:
-    """Return a file; browsers keep it as long as its version is the same."""
+    """Return a file; browsers keep a file whose address has its version for a year."""
     if name not in TYPES:
         raise HTTPException(404, f"there is no file {name!r}")
-    own = request.query_params.get("v") == version(name)
-    kept = "private, max-age=31536000, immutable" if own else "private, no-cache"
-    return Response(content(name), media_type=TYPES[name], headers={"Cache-Control": kept})
+    is_current = request.query_params.get("v") == version(name)
+    caching = "private, max-age=31536000, immutable" if is_current else "private, no-cache"
+    return Response(content(name), media_type=TYPES[name], headers={"Cache-Control": caching})
 
 
 @cache
 def version(name: str) -> str:
-    """Return what changes when a file does."""
+    """Return the version of a file: a text that changes when the file does."""
     if name == LIBRARY:
         return f"{metadata.version('vl-convert-python')}-{VEGA_LITE}"
     return hashlib.sha256(content(name)).hexdigest()[:12]
@@ -54,7 +54,7 @@ def version(name: str) -> str:
 
 @cache
 def content(name: str) -> bytes:
-    """Return a file."""
+    """Return the content of a file."""
     if name == LIBRARY:
         return _library()
     return resources.files("nexmark.report").joinpath("static", name).read_bytes()
@@ -69,6 +69,6 @@ def _library() -> bytes:
     if made.returncode != 0:
         words = made.stderr.strip().split("\n")[-1]
         raise NexmarkError(f"the chart library could not be put together: {words}; `make env`")
-    with suppress(OSError):  # a process that may not write makes it each time
+    with suppress(OSError):  # without write permission, each process makes it again
         write_whole(kept, made.stdout)
     return made.stdout.encode()

@@ -1,10 +1,10 @@
-"""Who may see and do what, and that a form was sent from a page of ours, by the one who had it.
+"""Decide who may see and do what, and check that a form was sent from a page of ours by its user.
 
 Airflow's own users, sessions and permissions decide. Whoever may read a DAG sees its nights,
 whoever may read any DAG of ours sees the figures of brokers, and whoever may trigger the DAG
-``nexmark_accept`` may accept here. Airflow's cookie is not sent with a
-form of another site (SameSite). Beside that, the origin of the request has to be an address that
-this Airflow knows as its own, and the form carries a token that was signed for its user.
+``nexmark_accept`` may accept here. Browsers do not send Airflow's cookie with a form of another
+site (SameSite). Beside that, the origin of the request has to be an address that this Airflow knows
+as its own, and the form carries a token that was signed for its user.
 """
 
 import socket
@@ -21,7 +21,7 @@ from starlette.requests import Request
 from nexmark.config import ACCEPT_DAG_ID
 from nexmark.errors import NexmarkError
 
-User = Any  # a user as the auth manager of this Airflow has it
+User = Any  # the class depends on the auth manager that this Airflow uses
 
 
 @dataclass(frozen=True)
@@ -32,18 +32,18 @@ class NextRun:
     paused: bool = False
 
 
-class Door:
-    """The door of the Airflow that this process is part of."""
+class AirflowAccess:
+    """What users may see and do, as the Airflow that this process is part of says."""
 
     @property
     def user(self) -> Callable[..., Awaitable[User]]:
-        """Airflow's own dependency that tells a user, by token or cookie; 401 for anybody else."""
+        """Airflow's own FastAPI dependency: the user of a token or cookie; 401 without one."""
         from airflow.api_fastapi.core_api.security import get_user
 
         return get_user
 
     def name(self, user: User) -> str:
-        """Return the name that Airflow shows for the user, as it is recorded."""
+        """Return the name that Airflow shows for the user; acceptances are recorded with it."""
         return str(user.get_name() or user.get_id())
 
     def readable(self, user: User, dags: Collection[str]) -> frozenset[str]:
@@ -51,7 +51,7 @@ class Door:
         return frozenset(self._allowed(user, dags, "GET"))
 
     def next_runs(self, dags: Collection[str]) -> Mapping[str, NextRun]:
-        """Return when each DAG that Airflow knows runs next, as its scheduler notes it."""
+        """Return when each DAG that Airflow knows runs next, as its scheduler has noted."""
         from airflow.models.dag import DagModel
         from airflow.utils.session import create_session
         from sqlalchemy import select
@@ -62,11 +62,11 @@ class Door:
             return {dag: NextRun(at, paused) for dag, at, paused in session.execute(query)}
 
     def may_accept(self, user: User) -> bool:
-        """Tell whether the user may trigger ``nexmark_accept``, as the auth manager says."""
+        """Return whether the user may trigger ``nexmark_accept``, as the auth manager says."""
         return bool(self._allowed(user, [ACCEPT_DAG_ID], "POST"))
 
     def login_url(self) -> str:
-        """Return where one logs in."""
+        """Return the address of the login page."""
         from airflow.api_fastapi.app import get_auth_manager
 
         return str(get_auth_manager().get_url_login())
@@ -116,14 +116,22 @@ class ForgedForm(NexmarkError):
 
 
 def form_token(secret: str, user: str) -> str:
-    """Return what the forms of a user carry."""
+    """Return the signed token for the forms of a user."""
     return str(URLSafeTimedSerializer(secret, salt=SALT).dumps(user))
 
 
 def check_form(
     request: Request, given: str, secret: str, user: str, origins: Collection[str]
 ) -> None:
-    """Refuse a form that another site sent, or that is of another user, or is too old."""
+    """Raise ForgedForm for a form of another site or another user, or one older than ``HOURS``.
+
+    Args:
+        request: the request with the form.
+        given: the token in the form.
+        secret: the key that signs tokens.
+        user: the name of the user who sent the request.
+        origins: the origins that Airflow knows as its own.
+    """
     _check_origin(request, origins)
     try:
         owner = URLSafeTimedSerializer(secret, salt=SALT).loads(given, max_age=HOURS * 3600)
@@ -134,7 +142,7 @@ def check_form(
 
 
 def _check_origin(request: Request, origins: Collection[str]) -> None:
-    """Refuse another origin; a browser tells it with every form, by one header or the other."""
+    """Raise ForgedForm for another origin; browsers name it in one of three headers."""
     refused = ForgedForm(
         "this form was sent from another site; nothing was done (if it was not, Airflow does not "
         "know its own address: set AIRFLOW__API__BASE_URL)"
@@ -149,7 +157,7 @@ def _check_origin(request: Request, origins: Collection[str]) -> None:
 
 
 def _of_this_server(request: Request) -> set[str]:
-    """Return the origins of the socket that was asked; the header Host is the sender's word."""
+    """Return the origins of the socket that the request came to; a sender can forge ``Host``."""
     host, port = request.scope.get("server") or ("", None)
     scheme = request.url.scheme
     place = "" if port in (None, _PORTS.get(scheme)) else f":{port}"

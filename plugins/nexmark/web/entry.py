@@ -1,6 +1,6 @@
-"""Where Airflow enters: the pages are made when the first of them is asked for.
+"""The entry point for Airflow, which imports the pages with the first request.
 
-The plugin is imported by every component of Airflow, and only the API server shows pages.
+Every component of Airflow imports the plugin, but only the API server shows pages.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ PREFIX = "/nexmark"
 
 
 class EntryPoint:
-    """An ASGI application that loads ``web.web_app`` with the first request and hands over."""
+    """An ASGI application that passes requests on to ``web.web_app``, imported with the first."""
 
     def __init__(self) -> None:
-        """Nothing is loaded yet."""
+        """Make an entry point that has imported nothing yet."""
         self._app: ASGIApp | None = None
         self._lock = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Pass a request on to the pages."""
         if self._app is None:
             async with self._lock:
                 if self._app is None:
@@ -32,7 +32,7 @@ class EntryPoint:
 
 
 def _make() -> ASGIApp:
-    from nexmark.web.auth import Door
+    from nexmark.web.auth import AirflowAccess
     from nexmark.web.web_app import Database, create_app
 
-    return create_app(Database(), Door())
+    return create_app(Database(), AirflowAccess())

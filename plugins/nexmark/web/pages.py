@@ -1,6 +1,6 @@
-"""The pages: each renders a model of ``nexmark.evidence`` by its template.
+"""The routes of the pages: each renders a view model of ``nexmark.evidence`` by its template.
 
-One thing can be done here: accept the figures of a query, or take that back.
+The only action is to accept the figures of a query, and to withdraw that.
 """
 
 from datetime import UTC, datetime
@@ -25,16 +25,16 @@ from nexmark.report.rendering import part
 from nexmark.report.table import report_text
 from nexmark.store import history
 from nexmark.store.accepting import parse_expiry
-from nexmark.web.visit import Visit, Visiting
+from nexmark.web.request_context import Context, RequestContext
 
-ALONE = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
-"""The Content-Security-Policy for files to be read by themselves: no script, no origin."""
+ISOLATED = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
+"""The Content-Security-Policy of stored files: they run no script and have no origin."""
 
 SCRIPTED = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
     "sandbox allow-scripts"
 )
-"""For drawings with a script of their own: it has no origin, and asks nobody."""
+"""The same for drawings with a script: it has no origin, and can load nothing."""
 
 DONE = {
     "accepted": (
@@ -43,38 +43,38 @@ DONE = {
     ),
     "withdrawn": "Withdrawn. The acceptance before it counts again.",
 }
-"""The messages after a form; no other text in an address is shown."""
+"""The messages after a form. An address names one by its key: it cannot show another text."""
 
 router = APIRouter()
 
 
 @router.get("/")
-def first(visit: Visiting) -> Response:
+def first(context: Context) -> Response:
     """Show all engines at a glance."""
-    page = overview(visit.store, visit.dags)
-    runs = visit.door.next_runs({one.line.night.dag_id for one in page.engines})
-    return visit.page("overview.html", "overview", page=page, runs=runs)
+    page = overview(context.store, context.dags)
+    runs = context.access.next_runs({one.line.night.dag_id for one in page.engines})
+    return context.page("overview.html", "overview", page=page, runs=runs)
 
 
 @router.get("/newest")
 @router.get("/dag/{dag}")
 @router.get("/dag/{dag}/task/{task}")
-def newest(visit: Visiting, dag: str = "", task: str = "", sort: str = "") -> Response:
-    """Show the newest night, of all or of a DAG, or lead from a task to its query in it."""
-    found = history.nights(visit.store, visit.dags & {dag} if dag else visit.dags, 1)
-    if not found:
-        return visit.page("empty.html", "night", dag=dag, others=len(visit.dags))
+def newest(context: Context, dag: str = "", task: str = "", sort: str = "") -> Response:
+    """Show the newest night of all DAGs or of one; with ``task``, go to its query in that night."""
+    nights = history.nights(context.store, context.dags & {dag} if dag else context.dags, 1)
+    if not nights:
+        return context.page("empty.html", "night", dag=dag, others=len(context.dags))
     show, last = (of_task, task) if task else (night, sort)
-    return show(visit, found[0].dag_id, found[0].run_id, last)
+    return show(context, nights[0].dag_id, nights[0].run_id, last)
 
 
 @router.get("/night/{dag}/{run}")
-def night(visit: Visiting, dag: str, run: str, sort: str = "") -> Response:
+def night(context: Context, dag: str, run: str, sort: str = "") -> Response:
     """Show a night."""
-    night = visit.night(dag, run)
-    page = night_evidence(visit.store, night, deep=False)
+    night = context.night(dag, run)
+    page = night_evidence(context.store, night, deep=False)
     sort = sort if sort in SORTS else "attention"
-    return visit.page(
+    return context.page(
         "night.html",
         "night",
         page=page,
@@ -86,25 +86,27 @@ def night(visit: Visiting, dag: str, run: str, sort: str = "") -> Response:
 
 
 @router.get("/night/{dag}/{run}/task/{task}")
-def of_task(visit: Visiting, dag: str, run: str, task: str) -> Response:
-    """Lead from a task of a run to its query."""
+def of_task(context: Context, dag: str, run: str, task: str) -> Response:
+    """Redirect from a task of a run to its query."""
     query = query_of(task)
-    visit.night(dag, run, query)
-    return _to(visit, _address(dag, run, query))
+    context.night(dag, run, query)
+    return _to(context, _address(dag, run, query))
 
 
 @router.get("/nights")
-def nights(visit: Visiting, page: int = 1) -> Response:
+def nights(context: Context, page: int = 1) -> Response:
     """List the nights."""
-    return visit.page("nights.html", "nights", page=nights_page(visit.store, visit.dags, page))
+    return context.page(
+        "nights.html", "nights", page=nights_page(context.store, context.dags, page)
+    )
 
 
 @router.get("/night/{dag}/{run}/query/{query}")
-def query(visit: Visiting, dag: str, run: str, query: str, done: str = "") -> Response:
+def query(context: Context, dag: str, run: str, query: str, done: str = "") -> Response:
     """Show a query of a night."""
-    night = visit.night(dag, run, query)
-    page = query_evidence(visit.store, night, query)
-    return visit.page(
+    night = context.night(dag, run, query)
+    page = query_evidence(context.store, night, query)
+    return context.page(
         "query.html",
         "night",
         page=page,
@@ -116,34 +118,34 @@ def query(visit: Visiting, dag: str, run: str, query: str, done: str = "") -> Re
 
 
 @router.get("/night/{dag}/{run}/query/{query}/flames/{name}")
-def flames(visit: Visiting, dag: str, run: str, query: str, name: str) -> Response:
-    """Return a flame graph as it was drawn, with its script that zooms and searches."""
-    graphs = flames_of(RunDirectory(Path(visit.night(dag, run).directory)).flames, query)
-    found = graphs.files.get(name) if graphs else None
-    if found is not None and (found.suffix != ".svg" or not found.is_file()):
-        found = None
+def flames(context: Context, dag: str, run: str, query: str, name: str) -> Response:
+    """Return a flame graph as the night has drawn it; its script zooms and searches."""
+    graphs = flames_of(RunDirectory(Path(context.night(dag, run).directory)).flames, query)
+    file = graphs.files.get(name) if graphs else None
+    if file is not None and (file.suffix != ".svg" or not file.is_file()):
+        file = None
     what = f"flame graph {name!r} of {query!r} in {dag}/{run}"
-    return _file(found, what, SCRIPTED, "image/svg+xml")
+    return _file(file, what, SCRIPTED, "image/svg+xml")
 
 
 @router.get("/night/{dag}/{run}/evidence")
 @router.get("/night/{dag}/{run}/query/{query}/evidence")
-def night_file(visit: Visiting, dag: str, run: str, query: str = "") -> Response:
-    """Return the evidence of a night, or of an alarm in it, as it was written."""
+def night_file(context: Context, dag: str, run: str, query: str = "") -> Response:
+    """Return the evidence file of a night, or of an alarm in it, as the night has written it."""
     what = f"{query!r} in {dag}/{run}: it did not alarm" if query else f"{dag}/{run}"
-    return _file(alarm_file(visit.night(dag, run), query), f"evidence of {what}")
+    return _file(alarm_file(context.night(dag, run), query), f"evidence of {what}")
 
 
 @router.get("/builds")
-def builds(visit: Visiting) -> Response:
+def builds(context: Context) -> Response:
     """List the builds."""
-    return visit.page("builds.html", "builds", lines=build_lines(visit.store, visit.dags))
+    return context.page("builds.html", "builds", lines=build_lines(context.store, context.dags))
 
 
 @router.get("/compare")
-def compare(visit: Visiting, new: str = "", old: str = "") -> Response:
-    """Compare two of the builds that the visitor may see."""
-    lines = build_lines(visit.store, visit.dags)
+def compare(context: Context, new: str = "", old: str = "") -> Response:
+    """Compare two of the builds that the user may see."""
+    lines = build_lines(context.store, context.dags)
     page = None
     if new and old:
         known = {build.id: build for build, _ in lines}
@@ -151,114 +153,129 @@ def compare(visit: Visiting, new: str = "", old: str = "") -> Response:
             if build not in known:
                 what = f"there is no build {build!r} here; the list of builds has all"
                 raise HTTPException(404, what)
-        page = compare_builds(visit.store, visit.dags, known[new], known[old])
-    return visit.page("compare.html", "compare", lines=lines, page=page)
+        page = compare_builds(context.store, context.dags, known[new], known[old])
+    return context.page("compare.html", "compare", lines=lines, page=page)
 
 
 @router.get("/signoffs")
-def signoffs(visit: Visiting) -> Response:
+def signoffs(context: Context) -> Response:
     """List the sign-offs."""
-    return visit.page("signoffs.html", "signoffs", signoffs=signoffs_of(visit.store, visit.dags))
+    return context.page(
+        "signoffs.html", "signoffs", signoffs=signoffs_of(context.store, context.dags)
+    )
 
 
 @router.get("/signoff/{dag}/{run}")
-def signoff(visit: Visiting, dag: str, run: str) -> Response:
+def signoff(context: Context, dag: str, run: str) -> Response:
     """Show a sign-off."""
-    one, bundles = signoff_page(visit.store, visit.night(dag, run))
-    return visit.page("signoff.html", "signoffs", one=one, bundles=bundles)
+    one, bundles = signoff_page(context.store, context.night(dag, run))
+    return context.page("signoff.html", "signoffs", one=one, bundles=bundles)
 
 
 @router.get("/signoff/{dag}/{run}/evidence/{bundle}")
-def signoff_file(visit: Visiting, dag: str, run: str, bundle: str) -> Response:
-    """Return the evidence of a sign-off as it was written."""
-    found = evidence_file(visit.night(dag, run), bundle)
-    return _file(found, f"evidence {bundle!r} of {dag}/{run}")
+def signoff_file(context: Context, dag: str, run: str, bundle: str) -> Response:
+    """Return an evidence file of a sign-off, as the sign-off has written it."""
+    file = evidence_file(context.night(dag, run), bundle)
+    return _file(file, f"evidence {bundle!r} of {dag}/{run}")
 
 
 @router.get("/experiments")
-def experiments(visit: Visiting) -> Response:
+def experiments(context: Context) -> Response:
     """List the experiments."""
-    return visit.page("experiments.html", "experiments", experiments=visit.experiments())
+    return context.page("experiments.html", "experiments", experiments=context.experiments())
 
 
 @router.get("/experiment/{run}")
-def experiment(visit: Visiting, run: str) -> Response:
+def experiment(context: Context, run: str) -> Response:
     """Show a measured experiment."""
-    found = visit.experiments(run)
-    if not found:
+    measured = context.experiments(run)
+    if not measured:
         raise HTTPException(404, f"there is no experiment {run!r}; the list has all")
-    return visit.page("experiment.html", "experiments", page=found[0])
+    return context.page("experiment.html", "experiments", page=measured[0])
 
 
 @router.get("/gate")
-def gate(visit: Visiting) -> Response:
-    """Show how good the gate is."""
-    page = gate_health(visit.store, visit.dags)
-    return visit.page("gate.html", "gate", page=page, chart=verdicts_chart(page))
+def gate(context: Context) -> Response:
+    """Show how often the gate is right: its self-tests, and its verdicts over time."""
+    page = gate_health(context.store, context.dags)
+    return context.page("gate.html", "gate", page=page, chart=verdicts_chart(page))
 
 
 @router.get("/kafka")
-def kafka(visit: Visiting) -> Response:
-    """Show what the brokers can do."""
-    return visit.page("kafka.html", "kafka", found=visit.broker_benches())
+def kafka(context: Context) -> Response:
+    """Show the newest benchmark of each Kafka."""
+    return context.page("kafka.html", "kafka", benchmarks=context.broker_benches())
 
 
 def query_of(task: str) -> str:
-    """Return the query that a task is about, "" for none: it is the name of its task group."""
+    """Return the query that a task is about, which is the name of its task group; "" for none."""
     group = task.partition(".")[0]
     return group if group in KNOWN_QUERIES else ""
 
 
-def _file(path: Path | None, what: str, policy: str = ALONE, kind: str = "text/html") -> Response:
+def _file(
+    path: Path | None, what: str, policy: str = ISOLATED, kind: str = "text/html"
+) -> Response:
     if path is None:
         raise HTTPException(404, f"there is no {what}")
     return FileResponse(path, media_type=kind, headers={"Content-Security-Policy": policy})
 
 
-MOST = 2000  # characters of a reason
-LINK = 1000
-Text = Annotated[str, Form(max_length=MOST)]
+MAX_TEXT_LENGTH = 2000
+MAX_LINK_LENGTH = 1000
+Text = Annotated[str, Form(max_length=MAX_TEXT_LENGTH)]
 
 
 @router.get("/acks")
-def acks(visit: Visiting, done: str = "") -> Response:
-    """List what was accepted."""
-    found = acks_of(visit.store, visit.dags)
-    return visit.page("acks.html", "acks", acks=found, done=DONE.get(done))
+def acks(context: Context, done: str = "") -> Response:
+    """List the acceptances."""
+    accepted = acks_of(context.store, context.dags)
+    return context.page("acks.html", "acks", acks=accepted, done=DONE.get(done))
 
 
 @router.post("/night/{dag}/{run}/query/{query}/accept")
 def accept(
-    visit: Visiting,
+    context: Context,
     dag: str,
     run: str,
     query: str,
     token: Text,
     reason: Text = "",
     expires: Text = "",
-    link: Annotated[str, Form(max_length=LINK)] = "",
+    link: Annotated[str, Form(max_length=MAX_LINK_LENGTH)] = "",
 ) -> Response:
-    """Accept the figures of a query in a night, in the name of the visitor."""
-    visit.check(token)
-    night = visit.night(dag, run, query)
+    """Accept the figures of a query in a night, in the name of the user.
+
+    Args:
+        context: the context of the request.
+        dag: the DAG of the night.
+        run: the DAG run of the night.
+        query: the query.
+        token: the token of the form.
+        reason: why the figures are accepted.
+        expires: a date (2027-01-31), or days from now (30d); "" for never.
+        link: an address that explains the change.
+    """
+    context.check(token)
+    night = context.night(dag, run, query)
     until = parse_expiry(expires, datetime.now(UTC))
-    visit.store.accept(night.id, visit.name, reason, [query], expires=until, link=link)
-    return _to(visit, f"{_address(dag, run, query)}?done=accepted#acks")
+    context.store.accept(night.id, context.name, reason, [query], expires=until, link=link)
+    return _to(context, f"{_address(dag, run, query)}?done=accepted#acks")
 
 
 @router.post("/acks/{number}/withdraw")
-def withdraw(visit: Visiting, number: int, token: Text, reason: Text = "") -> Response:
-    """Take an acceptance back, in the name of the visitor."""
-    visit.check(token)
-    if number not in {ack.row.id for ack in acks_of(visit.store, visit.dags)}:
+def withdraw(context: Context, number: int, token: Text, reason: Text = "") -> Response:
+    """Withdraw an acceptance, in the name of the user."""
+    context.check(token)
+    if number not in {ack.row.id for ack in acks_of(context.store, context.dags)}:
         raise HTTPException(404, f"there is no acceptance {number}")
-    visit.store.withdraw(number, visit.name, reason)
-    return _to(visit, "/acks?done=withdrawn")
+    context.store.withdraw(number, context.name, reason)
+    return _to(context, "/acks?done=withdrawn")
 
 
 def _address(dag: str, run: str, query: str = "") -> str:
     return f"/night/{part(dag)}/{part(run)}" + (f"/query/{part(query)}" if query else "")
 
 
-def _to(visit: Visit, place: str) -> Response:
-    return RedirectResponse(f"{visit.request.scope.get('root_path', '')}{place}", 303)
+def _to(context: RequestContext, address: str) -> Response:
+    return RedirectResponse(f"{context.request.scope.get('root_path', '')}{address}", 303)

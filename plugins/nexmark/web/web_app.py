@@ -1,7 +1,7 @@
 """The FastAPI application that Airflow mounts at ``/nexmark``.
 
-Every route asks the door for its user first, also for what is not there. Pages are plain HTML;
-nothing in them may load anything from elsewhere (Content-Security-Policy).
+Every route asks Airflow for the user first, also the route of unknown addresses. Pages are plain
+HTML. They may load nothing from elsewhere (Content-Security-Policy).
 """
 
 import time
@@ -19,14 +19,14 @@ from nexmark.errors import NexmarkError
 from nexmark.store import Refused, Store, StoreError, UnknownNight, open_store
 from nexmark.store.connecting import BRIEF_S
 from nexmark.web import assets, pages
-from nexmark.web.auth import Door, ForgedForm
-from nexmark.web.visit import render_error
+from nexmark.web.auth import AirflowAccess, ForgedForm
+from nexmark.web.request_context import render_error
 
 PAGE = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'self'"
 )
-"""The Content-Security-Policy of our pages: nothing from elsewhere."""
+"""The Content-Security-Policy of our pages: they load nothing from elsewhere."""
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
@@ -34,20 +34,20 @@ _STATUS: dict[type[NexmarkError], int] = {
     **{UnknownNight: 404, ForgedForm: 403, Refused: 400},
     StoreError: 503,
 }
-"""Of errors, the more special ones first; any other is 400."""
+"""The HTTP status of an error, subclasses before their classes; 400 for any other error."""
 
 
 class Database:
-    """The results database of this process: opened when first needed, and again after an error."""
+    """The results database of this process, opened when first needed, and again after an error."""
 
     def __init__(self, url: str | None = None) -> None:
-        """Take a URL in place of the configured one; nothing is opened yet."""
+        """Keep the URL (default: the configured one) without opening the database."""
         self._url = url
         self._store: Store | None = None
         self._lock = Lock()
 
     def store(self) -> Store:
-        """Return the store; StoreError where it cannot be opened."""
+        """Return the store; StoreError if it cannot be opened."""
         with self._lock:
             if self._store is None:
                 url = self._url or paths.database_url()
@@ -55,21 +55,21 @@ class Database:
             return self._store
 
     def forget(self) -> None:
-        """Drop the open store after the database failed; the next use opens it again."""
+        """Close the store after the database failed; the next use opens it again."""
         with self._lock:
             if self._store is not None:
                 self._store.close()
             self._store = None
 
 
-def create_app(database: Database, door: Door) -> FastAPI:
-    """Return the pages over a database, behind a door."""
+def create_app(database: Database, access: AirflowAccess) -> FastAPI:
+    """Return the application that shows the database to whom ``access`` lets in."""
 
-    async def enter(request: Request, user: Any = Depends(door.user)) -> None:
+    async def enter(request: Request, user: Any = Depends(access.user)) -> None:
         request.state.nexmark_user = user
 
     app = FastAPI(openapi_url=None, dependencies=[Depends(enter)], redirect_slashes=False)
-    app.state.database, app.state.door = database, door
+    app.state.database, app.state.access = database, access
     for room in (pages, assets):
         app.include_router(room.router)
     app.api_route("/{path:path}", methods=list(_METHODS))(_nothing_here)
@@ -79,7 +79,7 @@ def create_app(database: Database, door: Door) -> FastAPI:
 
 
 def _nothing_here(path: str) -> Response:
-    """Answer for unknown addresses, behind the door as well: nobody learns which pages exist."""
+    """Answer 404; strangers get 401 before this, so that they do not learn which pages exist."""
     raise HTTPException(404, "Not Found")
 
 
@@ -99,19 +99,19 @@ async def _with_headers(
 
 
 def _known(request: Request) -> bool:
-    """Tell whether the door has let this visitor in."""
+    """Return whether the request has a user."""
     return getattr(request.state, "nexmark_user", None) is not None
 
 
 def _handle(app: FastAPI) -> None:
-    """Let every error be a page with a sentence; none shows a stack trace."""
+    """Show every error as a page with a sentence, never with a stack trace."""
 
     def page(request: Request, status: int, sentence: str) -> Response:
         if status not in (401, 403):
             if _known(request):
                 return render_error(request, status, sentence)
             status, sentence = 401, "Not authenticated"
-        return render_error(request, status, sentence, app.state.door.login_url())
+        return render_error(request, status, sentence, app.state.access.login_url())
 
     @app.exception_handler(AnyHTTPException)
     def refused(request: Request, error: AnyHTTPException) -> Response:
@@ -119,12 +119,12 @@ def _handle(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     def malformed(request: Request, error: RequestValidationError) -> Response:
-        names = ", ".join(".".join(map(str, x["loc"][1:])) for x in error.errors())
+        names = ", ".join(".".join(map(str, problem["loc"][1:])) for problem in error.errors())
         return page(request, 400, f"{names}: is missing or wrong; correct it")
 
     @app.exception_handler(NexmarkError)
     def wrong(request: Request, error: NexmarkError) -> Response:
-        status = next((x for kind, x in _STATUS.items() if isinstance(error, kind)), 400)
+        status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 400)
         if status == 503:
             app.state.database.forget()
         return render_error(request, status, str(error))

@@ -16,8 +16,8 @@ from nexmark.web.web_app import Database, create_app
 
 
 @dataclass
-class TestDoor:
-    """A door that lets in who has a name in a header; what they may do is set by the test."""
+class TestAccess:
+    """Let in who has a name in a header; a test sets what they may do."""
 
     __test__ = False
 
@@ -77,14 +77,14 @@ def store(database: str) -> Iterator[Store]:
 
 
 @pytest.fixture
-def door() -> TestDoor:
-    return TestDoor()
+def access() -> TestAccess:
+    return TestAccess()
 
 
 @pytest.fixture
-def browser(database: str, door: TestDoor) -> Iterator[TestClient]:
+def browser(database: str, access: TestAccess) -> Iterator[TestClient]:
     """What asks for pages, as ada."""
-    app = create_app(Database(database), door)
+    app = create_app(Database(database), access)
     client = TestClient(app, headers={"x-user": "ada"}, raise_server_exceptions=True)
     with client:
         yield client

@@ -14,7 +14,7 @@ from nexmark.store import Store
 from nexmark.web import auth
 from nexmark.web.web_app import Database, create_app
 from tests.unit.web import web_nights
-from tests.unit.web.conftest import TestDoor
+from tests.unit.web.conftest import TestAccess
 from tests.unit.web.pages import at, shown
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -89,12 +89,12 @@ def test_a_wrong_result_is_never_accepted(browser: TestClient, store: Store) -> 
 
 
 def test_who_may_not_accept_has_no_form_and_is_refused(
-    browser: TestClient, store: Store, door: TestDoor
+    browser: TestClient, store: Store, access: TestAccess
 ) -> None:
     run = web_nights.record(store)
     store.accept(run, "bob", "first", ["q0"])
     assert "<form method" in shown(browser, at(run, "query", "q0"))
-    door.accepts = False
+    access.accepts = False
     assert "<form method" not in shown(browser, at(run, "query", "q0"))
     assert "<form method" not in shown(browser, "/acks")
     assert post(browser, at(run, "query", "q0", "accept"), {"reason": "r"}).status_code == 403
@@ -154,10 +154,10 @@ def test_nothing_is_done_by_asking_for_a_page(browser: TestClient, store: Store)
 
 
 def test_a_server_on_this_machine_is_known_by_every_name_of_it(
-    database: str, store: Store, door: TestDoor
+    database: str, store: Store, access: TestAccess
 ) -> None:
     run = web_nights.record(store)
-    app = create_app(Database(database), door)
+    app = create_app(Database(database), access)
     with TestClient(app, base_url="http://127.0.0.1:8080", headers={"x-user": "ada"}) as here:
         for origin, status in (
             ("http://localhost:8080", 303),

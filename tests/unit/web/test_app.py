@@ -28,7 +28,7 @@ from tests.unit.report.rendered import evidence
 from tests.unit.store.store_builder import DAG, night
 from tests.unit.store.store_builder import record as record_by_bounds
 from tests.unit.web import web_nights
-from tests.unit.web.conftest import TestDoor
+from tests.unit.web.conftest import TestAccess
 from tests.unit.web.pages import EVERYWHERE, at, shown
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -40,7 +40,7 @@ ATTACK = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>{{ 7*7 }}"
 
 
 def test_every_route_refuses_who_is_not_logged_in(database: str) -> None:
-    app = create_app(Database(database), TestDoor())
+    app = create_app(Database(database), TestAccess())
     stranger = TestClient(app)
     routes = [route for route in app.routes if isinstance(route, APIRoute)]
     assert len(routes) > 14
@@ -59,11 +59,11 @@ def test_there_is_no_description_of_the_interface(browser: TestClient) -> None:
 
 
 def test_nights_of_other_peoples_dags_are_not_there(
-    browser: TestClient, store: Store, door: TestDoor
+    browser: TestClient, store: Store, access: TestAccess
 ) -> None:
     run = web_nights.record(store)
     assert "GREEN" in shown(browser, "/")
-    door.dags = lambda dag: False
+    access.dags = lambda dag: False
     for path in EVERYWHERE:
         text = shown(browser, path)
         assert run not in text
@@ -175,7 +175,7 @@ def test_four_hundred_nights_have_all_pages(empty_database: Path, tmp_path: Path
     with open_store(f"sqlite:///{path}") as store:
         run = bench_nights.fill(store, 400, ("q0", "q5"), 1)
     browser = TestClient(
-        create_app(Database(f"sqlite:///{path}"), TestDoor()), headers={"x-user": "ada"}
+        create_app(Database(f"sqlite:///{path}"), TestAccess()), headers={"x-user": "ada"}
     )
     for _, address in bench.pages_of(run):
         shown(browser, address)
@@ -272,7 +272,7 @@ def test_a_database_that_fails_is_reported_and_tried_again(tmp_path: Path) -> No
     path = tmp_path / "results.db"
     path.write_text("this is no database, though it is as long as the head of one" * 9)
     client = TestClient(
-        create_app(Database(f"sqlite:///{path}"), TestDoor()), headers={"x-user": "ada"}
+        create_app(Database(f"sqlite:///{path}"), TestAccess()), headers={"x-user": "ada"}
     )
     response = client.get("/")
     assert response.status_code == 503
@@ -357,13 +357,13 @@ def test_the_newest_benchmark_of_each_kafka_is_shown_beside_the_text(
 
 @pytest.mark.parametrize("place", ["", "/query/q5"])
 def test_a_page_is_read_in_one_transaction(
-    database: str, door: TestDoor, store: Store, place: str
+    database: str, access: TestAccess, store: Store, place: str
 ) -> None:
     run = web_nights.record(store, 1)
     begun: list[None] = []
     opened = Database(database)
     event.listen(opened.store()._engine, "begin", lambda _: begun.append(None))
-    browser = TestClient(create_app(opened, door), headers={"x-user": "ada"})
+    browser = TestClient(create_app(opened, access), headers={"x-user": "ada"})
     dag, _, number = run.partition("/")
     assert browser.get(f"/night/{dag}/{number}{place}").status_code == 200
     assert len(begun) == 1

@@ -15,7 +15,7 @@ from nexmark.experiments.experiment_run import ExperimentResult
 from nexmark.experiments.gains import crossings
 from nexmark.store import Store, StoreError
 from tests.unit.experiments.test_gains import gain_of, of_gain
-from tests.unit.web.conftest import TestDoor
+from tests.unit.web.conftest import TestAccess
 from tests.unit.web.pages import shown
 
 ENTRY = load_experiments()["long-window"]
@@ -40,10 +40,10 @@ def test_a_page_shows_every_arm_with_its_gain_and_where_it_turns_round(
 
 
 def test_who_may_not_read_the_dag_sees_no_experiment(
-    browser: TestClient, store: Store, door: TestDoor
+    browser: TestClient, store: Store, access: TestAccess
 ) -> None:
     store.record_experiment("one", records_of(RESULT))
-    door.dags = lambda dag: dag != EXPERIMENT_DAG_ID
+    access.dags = lambda dag: dag != EXPERIMENT_DAG_ID
     assert ENTRY.name not in shown(browser, "/experiments")
     assert browser.get("/experiment/one").status_code == 404
 

@@ -26,7 +26,7 @@ from nexmark.store import BuildRecord, Store, open_store
 from nexmark.store.history import Judged
 from nexmark.web.auth import NextRun
 from tests.unit.web import web_nights
-from tests.unit.web.conftest import TestDoor
+from tests.unit.web.conftest import TestAccess
 from tests.unit.web.pages import at, shown
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -125,10 +125,10 @@ def test_a_trial_by_hand_is_no_night_of_its_engine(store: Store) -> None:
 
 
 def test_the_page_has_a_cell_for_every_verdict_that_leads_to_its_query(
-    browser: TestClient, store: Store, door: TestDoor
+    browser: TestClient, store: Store, access: TestAccess
 ) -> None:
     runs = [web_nights.record(store, 1, GREEN), web_nights.record(store, 2, RED)]
-    door.runs = {web_nights.DAG: NextRun(datetime(2030, 1, 2, 3, 4, tzinfo=UTC))}
+    access.runs = {web_nights.DAG: NextRun(datetime(2030, 1, 2, 3, 4, tzinfo=UTC))}
     text = shown(browser, "/")
     assert "2030-01-02 03:04" in text
     table = text.partition('<table class="map">')[2].partition("</table>")[0]
@@ -137,19 +137,19 @@ def test_the_page_has_a_cell_for_every_verdict_that_leads_to_its_query(
             assert at(run, "query", query) in table
     assert re.search(r'<a class="bad" href="[^"]+/query/q5" title="q5 REGRESSION', table)
     assert "red when it was last judged" in text
-    door.runs = {web_nights.DAG: NextRun(None, paused=True)}
+    access.runs = {web_nights.DAG: NextRun(None, paused=True)}
     assert "paused" in shown(browser, "/")
 
 
 def test_only_dags_that_the_visitor_may_read_are_there(
-    browser: TestClient, store: Store, door: TestDoor
+    browser: TestClient, store: Store, access: TestAccess
 ) -> None:
     hidden = web_nights.record(store, 1, RED, dag_id=OTHER, engine="spark-secret", run_id="r1")
     web_nights.record(store, 1, GREEN)
     assert "spark-secret" in shown(browser, "/")
     asked: list[str] = []
-    door.dags = lambda dag: dag == web_nights.DAG
-    door.next_runs = lambda dags: asked.extend(dags) or {}  # type: ignore[method-assign,func-returns-value]
+    access.dags = lambda dag: dag == web_nights.DAG
+    access.next_runs = lambda dags: asked.extend(dags) or {}  # type: ignore[method-assign,func-returns-value]
     text = shown(browser, "/")
     assert "spark-secret" not in text
     assert hidden.partition("/")[2] not in text

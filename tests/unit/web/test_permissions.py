@@ -25,7 +25,7 @@ from nexmark.web import auth
 from nexmark.web.web_app import Database, create_app
 from tests.unit.store.store_builder import DAG
 from tests.unit.web import web_nights
-from tests.unit.web.conftest import TestDoor
+from tests.unit.web.conftest import TestAccess
 from tests.unit.web.test_experiment_pages import RESULT
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -53,7 +53,7 @@ VALUES = {
 
 def routes() -> list[tuple[str, str]]:
     """Every method and path of the application."""
-    app = create_app(Database("sqlite://"), TestDoor())
+    app = create_app(Database("sqlite://"), TestAccess())
     found = [route for route in app.routes if isinstance(route, APIRoute)]
     assert {route.path for route in found} >= {*PUBLIC, *ADDRESSES}
     return [(method, route.path) for route in found for method in sorted(route.methods)]
@@ -91,14 +91,14 @@ def pages(filled: str, empty_database: Path) -> dict[str, TestClient]:
     found = {"full": filled, "empty": f"sqlite:///{empty_database}"}
     headers = {"x-user": "ada", "origin": "http://testserver"}
     return {
-        name: TestClient(create_app(Database(url), TestDoor()), headers=headers)
+        name: TestClient(create_app(Database(url), TestAccess()), headers=headers)
         for name, url in found.items()
     }
 
 
 def may_read(pages: dict[str, TestClient], dags: bool) -> None:
     for client in pages.values():
-        client.app.state.door.dags = lambda dag: dags  # type: ignore[attr-defined]
+        client.app.state.access.dags = lambda dag: dags  # type: ignore[attr-defined]
 
 
 def answer(client: TestClient, method: str, path: str) -> tuple[int, str, str | None]:
@@ -136,12 +136,12 @@ def test_who_may_read_the_dags_sees_what_is_there(
 
 
 def test_a_permission_for_any_dag_of_ours_shows_the_brokers(
-    store: Store, browser: TestClient, door: TestDoor, tmp_path: Path
+    store: Store, browser: TestClient, access: TestAccess, tmp_path: Path
 ) -> None:
     """Also where no night was recorded yet."""
     store.record_broker_bench(
         "kafka1:9092", broker_figures([], is_shared=True) | {"records": 1, "runs": 1}
     )
     for dags, seen in ((lambda dag: dag == SIGNOFF_DAG_ID, True), (lambda dag: False, False)):
-        door.dags = dags
+        access.dags = dags
         assert ("kafka1:9092" in browser.get("/kafka").text) == seen

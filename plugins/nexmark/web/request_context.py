@@ -1,4 +1,4 @@
-"""One request by one person: what they may see, looked up in the store, and the page of it."""
+"""The context of a request: its user, what this user may see, the store, and the page."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -17,7 +17,7 @@ from nexmark.report.rendering import environment, part
 from nexmark.store import Store, UnknownNight, history
 from nexmark.store.table_rows import BrokerBenchRow, NightRow
 from nexmark.web import assets
-from nexmark.web.auth import Door, User, check_form, form_token
+from nexmark.web.auth import AirflowAccess, User, check_form, form_token
 
 MENU = (
     ("overview", "/", "Overview"),
@@ -41,39 +41,46 @@ TITLES = {
 
 
 @dataclass
-class Visit:
-    """The tools of a route; what it has ``opened`` is closed after it."""
+class RequestContext:
+    """What a route needs to answer a request.
+
+    Attributes:
+        request: the request.
+        user: the user, as Airflow's auth manager has it.
+        access: what users may see and do.
+        opened: what is to be closed after the response.
+    """
 
     request: Request
     user: User
-    door: Door
+    access: AirflowAccess
     opened: ExitStack
 
     @cached_property
     def store(self) -> Store:
-        """The results database; for a page as it is at one moment, in one transaction."""
-        found: Store = self.request.app.state.database.store()
+        """The results database; a page (GET) reads all of it in one transaction."""
+        store: Store = self.request.app.state.database.store()
         if self.request.method != "GET":
-            return found
-        return self.opened.enter_context(found.at_one_moment())
+            return store
+        return self.opened.enter_context(store.at_one_moment())
 
     @cached_property
     def dags(self) -> frozenset[str]:
-        """The DAGs with nights whose runs the visitor may read."""
-        return self.door.readable(self.user, history.dag_ids(self.store))
+        """The DAGs with nights whose runs the user may read."""
+        return self.access.readable(self.user, history.dag_ids(self.store))
 
     @cached_property
     def name(self) -> str:
-        """The visitor's name."""
-        return self.door.name(self.user)
+        """The user's name."""
+        return self.access.name(self.user)
 
     @cached_property
     def may_accept(self) -> bool:
-        """Whether the visitor may accept figures."""
-        return self.door.may_accept(self.user)
+        """Whether the user may accept figures."""
+        return self.access.may_accept(self.user)
 
     def night(self, dag: str, run: str, query: str = "") -> NightRow:
-        """Return a night (with a query) that the visitor may see; 404 for any other."""
+        """Return a night that the user may see; 404 for any other, or one without ``query``."""
         name, night = f"{dag}/{run}", None
         if dag in self.dags:
             with suppress(UnknownNight):
@@ -89,47 +96,47 @@ class Visit:
         return night
 
     def experiments(self, run: str | None = None) -> list[ExperimentEvidence]:
-        """Return the measured experiments, or the one of ``run``; none for who may not see them."""
-        may_see = self.door.readable(self.user, {EXPERIMENT_DAG_ID})
+        """Return all measured experiments or that of ``run``; none if the user may not see them."""
+        may_see = self.access.readable(self.user, {EXPERIMENT_DAG_ID})
         return experiments_of(self.store, run) if may_see else []
 
     def broker_benches(self) -> list[BrokerBenchRow]:
-        """Return the newest figures of each Kafka; none for who may read no DAG of ours."""
+        """Return the newest figures of each Kafka; none if the user may read no DAG of ours."""
         ours = {*OTHER_DAGS, *history.dag_ids(self.store)}
-        return self.store.broker_benches() if self.door.readable(self.user, ours) else []
+        return self.store.broker_benches() if self.access.readable(self.user, ours) else []
 
     def token(self) -> str:
-        """Return what a form of this visitor carries."""
-        return form_token(self.door.secret(), self.name)
+        """Return the signed token for a form of this user."""
+        return form_token(self.access.secret(), self.name)
 
     def check(self, given: str) -> None:
-        """Refuse a form that is not from a page of this visitor, and who may not accept."""
-        check_form(self.request, given, self.door.secret(), self.name, self.door.origins())
+        """Raise ForgedForm if ``given`` is not this user's token; 403 if they may not accept."""
+        check_form(self.request, given, self.access.secret(), self.name, self.access.origins())
         if not self.may_accept:
             why = f"to accept takes the permission to trigger the DAG {ACCEPT_DAG_ID}"
             raise HTTPException(403, why)
 
     def page(self, template: str, section: str, **content: Any) -> Response:
-        """Return a page; ``section`` is the entry of the menu that it belongs to."""
+        """Render a page of the template; ``section`` is its entry in the menu."""
         content |= {"section": section, "visitor": self.name, "may_accept": self.may_accept}
         token = self.token if self.may_accept else None
         return render(self.request, template, **content, token=token)
 
 
-def _visit(request: Request) -> Iterator[Visit]:
-    """Give the visit of who was let in (``app.create_app``); nobody else has one."""
+def _context(request: Request) -> Iterator[RequestContext]:
+    """Yield the context of a user whom ``web_app.create_app`` has let in; 401 for anybody else."""
     user = getattr(request.state, "nexmark_user", None)
     if user is None:
         raise HTTPException(401, "Not authenticated")
     with ExitStack() as opened:
-        yield Visit(request, user, request.app.state.door, opened)
+        yield RequestContext(request, user, request.app.state.access, opened)
 
 
-Visiting = Annotated[Visit, Depends(_visit)]  # the dependency of a route
+Context = Annotated[RequestContext, Depends(_context)]  # the dependency of a route
 
 
 def render(request: Request, template: str, status: int = 200, **content: Any) -> HTMLResponse:
-    """Return a page."""
+    """Render a page of the template, with the HTTP ``status``."""
     root = request.scope.get("root_path", "")
 
     @cache
@@ -140,16 +147,23 @@ def render(request: Request, template: str, status: int = 200, **content: Any) -
     def asset(name: str) -> str:
         return f"{root}/assets/{name}?v={assets.version(name)}"
 
-    own = {"layout": "base.html", "alone": False, "menu": MENU, "root": root}
+    of_site = {"layout": "base.html", "alone": False, "menu": MENU, "root": root}
     page = environment().get_template(template)
-    text = page.render(**own, night_url=night_url, asset=asset, **content)
+    text = page.render(**of_site, night_url=night_url, asset=asset, **content)
     return HTMLResponse(text, status_code=status)
 
 
 def render_error(
     request: Request, status: int, sentence: str, login: str | None = None
 ) -> HTMLResponse:
-    """Return a page that says what is wrong in a sentence."""
+    """Render a page that says what is wrong.
+
+    Args:
+        request: the request that failed.
+        status: the HTTP status.
+        sentence: what is wrong, and what to do about it.
+        login: the address of the login page, for who is not logged in.
+    """
     title = TITLES.get(status, "That did not work")
     content = {"title": title, "sentence": sentence, "login": login, "section": ""}
     return render(request, "error.html", status, **content, visitor="")
