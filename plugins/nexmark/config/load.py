@@ -13,7 +13,7 @@ from nexmark.config.fields import check_conf
 from nexmark.config.gate_rules import Gate
 from nexmark.config.models import OTHER_DAGS, Config, Engine
 from nexmark.config.retention_rules import load_retention
-from nexmark.config.workload_models import Workload
+from nexmark.config.workload_models import Workload, WorkloadKind, WorkloadSource
 from nexmark.errors import KeyedError, suggest
 from nexmark.model import Arm
 
@@ -29,10 +29,10 @@ def with_sizes(given: Mapping[str, Any]) -> dict[str, Any]:
     with the reference, so the verification has the same events. KeyedError for a key that is
     missing, or is of the other kind.
     """
-    if given.get("kind") != "paced":
+    if given.get("kind") != WorkloadKind.PACED:
         for key in _KEYS:
             if key in given:
-                raise KeyedError((key,), f"{key} belongs to kind: paced; remove it")
+                raise KeyedError((key,), f"{key} belongs to kind: {WorkloadKind.PACED}; remove it")
         return _of_recovery(given)
     for key in (*_KEYS, "partitions"):
         if key not in given:
@@ -40,8 +40,9 @@ def with_sizes(given: Mapping[str, Any]) -> dict[str, Any]:
     for key in _SIZES:
         if key in given:
             raise KeyedError((key,), f"{key} follows from rate, seconds and warm_up; remove it")
-    if given.get("source") != "kafka":
-        raise KeyedError(("source",), "a paced workload reads Kafka; write source: kafka")
+    if given.get("source") != WorkloadSource.KAFKA:
+        remedy = f"write source: {WorkloadSource.KAFKA}"
+        raise KeyedError(("source",), f"a paced workload reads Kafka; {remedy}")
     rate, seconds, warm_up = (given[key] for key in _KEYS[:3])
     if all(isinstance(each, int) and each > 0 for each in (rate, seconds, warm_up)):
         sizes = ((seconds + warm_up) * rate, rate, warm_up * rate, 1)
@@ -51,9 +52,10 @@ def with_sizes(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_recovery(given: Mapping[str, Any]) -> dict[str, Any]:
-    if given.get("kind") != "recovery":
+    if given.get("kind") != WorkloadKind.RECOVERY:
         if "recovery" in given:
-            raise KeyedError(("recovery",), "recovery belongs to kind: recovery; remove it")
+            problem = f"recovery belongs to kind: {WorkloadKind.RECOVERY}; remove it"
+            raise KeyedError(("recovery",), problem)
         return dict(given)
     for key in ("verify", "source"):
         if key in given:

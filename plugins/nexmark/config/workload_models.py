@@ -1,6 +1,7 @@
 """The workloads of `include/conf/workloads.yaml`: their sizes, kinds and kills."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -68,6 +69,27 @@ class Recovery(Model):
         return self
 
 
+class WorkloadKind(StrEnum):
+    """How a timed repetition gets its events, and how it ends; each kind has a class in
+    `nexmark.night.kinds`."""
+
+    BOUNDED = "bounded"
+    """It reads a given number of events as fast as it can."""
+    PACED = "paced"
+    """It is sent events at a rate while it runs."""
+    RECOVERY = "recovery"
+    """It is killed and started again."""
+
+
+class WorkloadSource(StrEnum):
+    """Where a timed repetition reads its events."""
+
+    DATAGEN = "datagen"
+    """It generates them."""
+    KAFKA = "kafka"
+    """It reads topics that the night has filled."""
+
+
 class Workload(Size):
     """The input of one timed repetition, and the work around it.
 
@@ -78,7 +100,7 @@ class Workload(Size):
     Of the kind `recovery`, each timed repetition is killed and started again, by `recovery`.
     """
 
-    kind: Literal["bounded", "paced", "recovery"] = "bounded"
+    kind: Annotated[WorkloadKind, Field(strict=False)] = WorkloadKind.BOUNDED
     rate: Annotated[int, Field(gt=0, le=100_000)] | None = None
     seconds: Annotated[int, Field(ge=5, le=3600)] | None = None
     warm_up: Annotated[int, Field(ge=1, le=600)] | None = None
@@ -86,7 +108,7 @@ class Workload(Size):
     recovery: Recovery | None = None
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
-    source: Literal["datagen", "kafka"] = "datagen"
+    source: Annotated[WorkloadSource, Field(strict=False)] = WorkloadSource.DATAGEN
     partitions: Annotated[int, Field(gt=0, le=64)] | None = None
     verify: Size
     compatibility: Span | None = None
@@ -101,7 +123,7 @@ class Workload(Size):
     @property
     def is_paced(self) -> bool:
         """Whether events are sent at a rate while the query runs."""
-        return self.kind == "paced"
+        return self.kind == WorkloadKind.PACED
 
     @property
     def recovered(self) -> Recovery:
@@ -131,7 +153,7 @@ class Workload(Size):
 
     @model_validator(mode="after")
     def _batches_fill_partitions(self) -> "Workload":
-        if (self.source == "kafka") != (self.partitions is not None):
+        if (self.source == WorkloadSource.KAFKA) != (self.partitions is not None):
             problem = "partitions belongs to source: kafka; give both, or neither"
             raise KeyedError(("partitions",), problem)
         filled: list[tuple[tuple[str, ...], Size]] = [(("verify",), self.verify)]

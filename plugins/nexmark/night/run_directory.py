@@ -439,7 +439,7 @@ class RunDirectory:
     @property
     def paced_events(self) -> Path:
         """The events that paced repetitions are sent."""
-        return self.path / "paced"
+        return self.path / "paced-events"
 
     @property
     def verify(self) -> Path:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Executable, Row, func, select, tuple_
 
-from nexmark.model import SUITE, grouped
+from nexmark.model import SUITE, Mode, grouped
 from nexmark.store.query_history import PLACE
 from nexmark.store.reading import Reader
 from nexmark.store.table_rows import BuildRow, NightRow, VerdictRow
@@ -56,7 +56,7 @@ class Judged(NamedTuple):
     bad: bool
     acceptance: int | None
     shape: str = ""
-    mode: str = ""
+    mode: Mode = Mode.PAIRED
 
     @property
     def series(self) -> tuple[str, ...]:

@@ -138,12 +138,25 @@ def test_no_module_tests_for_the_kind_of_a_night() -> None:
     """What differs from kind to kind is in `kinds`; `config` checks what is written."""
     package = Path(kinds.__file__).parents[2]
     tests = re.compile(r"is_paced|workload\.kind\b|workload\.source\b|workload\.recovery\b")
+    rooms = ("night", "sampling", "recording", "acceptance", "tasks", "dag", "evidence", "store")
     found = {
         f"{path.relative_to(package)}: {line.strip()}"
-        for room in ("night", "tasks", "dag", "evidence", "store", "report", "web")
-        for path in (package / room).glob("*.py")
+        for pattern in ("*.py", *(f"{room}/*.py" for room in (*rooms, "report", "web")))
+        for path in package.glob(pattern)
         for line in path.read_text().splitlines()
         if tests.search(line) and "kind_of(" not in line
     }
     named = {line for line in found if "is of kind" in line}
     assert found - named == set()
+
+
+@pytest.mark.parametrize("name", ["bounded", "paced"])
+def test_the_name_of_a_kind_stands_once(name: str) -> None:
+    """It is `WorkloadKind`'s; `recovery` is a key and a room, too."""
+    package = Path(kinds.__file__).parents[2]
+    files = {
+        str(path.relative_to(package))
+        for path in package.rglob("*.py")
+        if f'"{name}"' in path.read_text()
+    }
+    assert files == {"config/workload_models.py"}

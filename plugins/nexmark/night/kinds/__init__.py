@@ -1,6 +1,7 @@
 """The kinds of nights: `kind_of` a workload says what its nights do."""
 
 from nexmark.config import Workload
+from nexmark.config.workload_models import WorkloadKind, WorkloadSource
 from nexmark.night.kinds.bounded import Bounded
 from nexmark.night.kinds.kafka import ReadsKafka
 from nexmark.night.kinds.night_kind import NightKind
@@ -10,11 +11,11 @@ from nexmark.night.kinds.recovery import Recovered
 __all__ = ["KINDS", "NightKind", "kind_of"]
 
 #: The kinds by the kind and the source of a workload.
-KINDS: dict[tuple[str, str], NightKind] = {
-    ("bounded", "datagen"): Bounded(),
-    ("bounded", "kafka"): ReadsKafka(),
-    ("paced", "kafka"): Paced(),
-    ("recovery", "datagen"): Recovered(),
+KINDS: dict[tuple[WorkloadKind, WorkloadSource], NightKind] = {
+    (WorkloadKind.BOUNDED, WorkloadSource.DATAGEN): Bounded(),
+    (WorkloadKind.BOUNDED, WorkloadSource.KAFKA): ReadsKafka(),
+    (WorkloadKind.PACED, WorkloadSource.KAFKA): Paced(),
+    (WorkloadKind.RECOVERY, WorkloadSource.DATAGEN): Recovered(),
 }
 
 
