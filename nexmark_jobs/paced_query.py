@@ -157,8 +157,20 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     add("--source", required=True, metavar="TOPIC")
     add("--sink", required=True, metavar="TOPIC")
     add("--trigger", choices=TRIGGERS, default=TRIGGERS[0])
-    add("--until", type=Path, required=True, metavar="FILE", help="stop if it is")
-    add("--started", type=Path, required=True, metavar="FILE", help="made then")
+    add(
+        "--until",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="the query stops once this file exists",
+    )
+    add(
+        "--started",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="a file that is made when the query runs",
+    )
     add("--conf-profile", default="default", metavar="NAME")
     add("--result", type=Path, required=True, metavar="FILE.json")
     return parser.parse_args(arguments)

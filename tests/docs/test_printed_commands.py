@@ -178,3 +178,22 @@ def test_the_help_lists_the_laboratory_apart() -> None:
     ):
         laboratory = text[text.index("\nLaboratory:\n") :]
         assert re.findall(r"(?m)^  ([a-z-]+) ", laboratory) == verbs
+
+
+def commands(command: Any = None, name: str = "nexmark") -> Iterator[tuple[str, Any]]:
+    """Every command, also below a group, with its name."""
+    command = command_of([])[0] if command is None else command
+    for verb, below in getattr(command, "commands", {}).items():
+        yield from commands(below, f"{name} {verb}")
+    if not hasattr(command, "commands"):
+        yield name, command
+
+
+def test_every_option_says_what_it_is() -> None:
+    silent = {
+        f"{name} {option.opts[0]}"
+        for name, command in commands()
+        for option in command.params
+        if option.opts and not option.help and not {"replay", "bench"} & {command.name}
+    }
+    assert silent == set()

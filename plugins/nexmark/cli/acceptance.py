@@ -21,7 +21,7 @@ _ACKS = tuple(
 TIME = "%Y-%m-%d %H:%M UTC"
 
 Run = Annotated[str, typer.Option(help="The name of the run, or a unique part of it.")]
-Limit = Annotated[int, option.number(1, 10**6)]
+Limit = Annotated[int, option.number(1, 10**6, help="How many of the newest are printed.")]
 
 
 def _names(texts: list[str] | None) -> list[str]:
@@ -51,7 +51,13 @@ def accept(
     reason: Annotated[str, option.text("Why it is accepted; kept on record.")],
     query: Annotated[
         list[str] | None,
-        typer.Option("--query", "--queries", callback=_names, metavar="q1,q5", help="Only these."),
+        typer.Option(
+            "--query",
+            "--queries",
+            callback=_names,
+            metavar="q1,q5",
+            help="Accept only these queries (default: all).",
+        ),
     ] = None,
     expires: Annotated[
         datetime | None,
@@ -61,7 +67,7 @@ def accept(
             help="It counts until this day (2027-01-31, UTC), or for a number of days (30d).",
         ),
     ] = None,
-    link: option.Optional = None,
+    link: Annotated[str | None, option.text("A URL that says more; kept on record.")] = None,
     by: option.By = None,
     db: option.Database = None,
 ) -> int:
@@ -81,7 +87,7 @@ def accept(
 
 
 def withdraw(
-    id: Annotated[int, option.number(1, 10**9, help="As `nexmark acks` prints it.")],
+    id: Annotated[int, option.number(1, 10**9, help="The id that `nexmark acks` prints.")],
     reason: Annotated[str, option.text("Why it is withdrawn; kept on record.")],
     by: option.By = None,
     db: option.Database = None,

@@ -18,21 +18,27 @@ def compat(
         str | None, typer.Option("--from", help=f"The build that jobs run on now, {option.BUILD}.")
     ] = None,
     second: Annotated[
-        str | None, typer.Option("--to", help="The build they are to go on with (default: --from).")
+        str | None, typer.Option("--to", help="The build that jobs go on with (default: --from).")
     ] = None,
     query: Annotated[
-        str | None, option.text("One, also of an experiment (default: all with state).")
+        str | None, option.text("The query, also one of an experiment (default: all with state).")
     ] = None,
-    formulation: Annotated[str | None, option.text("Of --query: on both sides.")] = None,
-    against: Annotated[str | None, option.text("Instead of it, on the side of --to.")] = None,
+    formulation: Annotated[
+        str | None, option.text("A formulation of --query, for both sides.")
+    ] = None,
+    against: Annotated[str | None, option.text("Another one, for the side of --to.")] = None,
     formulations: Annotated[
         Path | None, typer.Option(help="A Python file with formulations of your own.")
     ] = None,
-    events: Annotated[int, option.number(200, 10**9)] = 20_000,
-    tps: Annotated[int, option.number(1, 10**9, "T")] = 200,
+    events: Annotated[int, option.number(200, 10**9, help="How many events are read.")] = 20_000,
+    tps: Annotated[int, option.number(1, 10**9, "T", "Events per second of event time.")] = 200,
     seed: option.Seed = 1,
-    from_conf: Annotated[list[str] | None, option.confs_option("Of Spark SQL.")] = None,
-    to_conf: Annotated[list[str] | None, option.confs_option("On --to.")] = None,
+    from_conf: Annotated[
+        list[str] | None, option.confs_option("A conf of Spark SQL, for the side of --from.")
+    ] = None,
+    to_conf: Annotated[
+        list[str] | None, option.confs_option("A conf of Spark SQL, for the side of --to.")
+    ] = None,
     plans_only: Annotated[
         bool, typer.Option("--plans-only", help="Compare the plans; run nothing.")
     ] = False,
@@ -73,19 +79,26 @@ def compat(
         missing = write_corpus(sides[0], cases, chosen, option.on_stderr, corpus)
         print(f"{corpus}: checkpoints of Spark {builds[0].version}; missing: {missing or 'none'}")
         return 1 if missing else 0
-    title = " to ".join(f"Spark {x.build.version} ({x.build.id})" for x in sides)
+    title = " to ".join(f"Spark {side.build.version} ({side.build.id})" for side in sides)
     print(f"{title}: {events:,} events, {tps:,} per second, seed {seed}\n", flush=True)
     run = check_plans if plans_only else check
-    found = run(*sides, cases, chosen, option.on_stderr, only_stateful=query is None)
-    print(matrix(found))
-    option.write(out, as_json(found))
-    return 1 if is_red(found) else 0
+    results = run(*sides, cases, chosen, option.on_stderr, only_stateful=query is None)
+    print(matrix(results))
+    option.write(out, as_json(results))
+    return 1 if is_red(results) else 0
 
 
 def _queries(
     query: str | None, file: Path | None, formulation: str | None, against: str | None
 ) -> list[str]:
-    """The names of the queries; refuses unknown queries and formulations."""
+    """Return the names of the queries; refuse unknown queries and formulations.
+
+    Args:
+        query: The value of --query.
+        file: The value of --formulations.
+        formulation: The value of --formulation.
+        against: The value of --against.
+    """
     from nexmark_jobs.errors import UsageError
     from nexmark_jobs.experiments import EXPERIMENT_QUERIES, query_named
     from nexmark_jobs.queries import QUERIES, add_formulations
@@ -112,7 +125,7 @@ def _queries(
 
 
 def _builds(first: str, second: str) -> "tuple[Build, Build]":
-    """The builds of --from and --to, on this machine; BuildError if one cannot be used."""
+    """Return the builds of --from and --to, on this machine; BuildError if one cannot be used."""
     from nexmark.engines import BuildError, UnusableBuild, parse_source, usable
 
     sources = {}
@@ -122,10 +135,10 @@ def _builds(first: str, second: str) -> "tuple[Build, Build]":
         except BuildError as error:
             raise BuildError(f"{flag}: {error}") from None
     cache, say = paths.builds_dir(), option.on_stderr
-    found = {}
+    builds = {}
     for flag, source in sources.items():
         try:
-            found[flag] = usable(source, cache, say=say)
+            builds[flag] = usable(source, cache, say=say)
         except UnusableBuild as error:
             raise BuildError(f"{flag}: {error}") from None
-    return found["--from"], found["--to"]
+    return builds["--from"], builds["--to"]

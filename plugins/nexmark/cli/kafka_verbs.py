@@ -16,13 +16,16 @@ kafka = typer.Typer(
 )
 
 BootstrapServers = Annotated[
-    str | None, option.text("HOST:PORT,... (default: the broker of this machine).")
+    str | None, option.text("The brokers, HOST:PORT,... (default: this machine's).")
 ]
-_PortOption = Annotated[int | None, option.number(1, 65000, help="Of the first broker.")]
+_PortOption = Annotated[int | None, option.number(1, 65000, help="The port of the first broker.")]
 
 
 @kafka.command()
-def up(brokers: Annotated[int, option.number(1, 3, "1|3")] = 1, port: _PortOption = None) -> None:
+def up(
+    brokers: Annotated[int, option.number(1, 3, "1|3", "How many brokers are started.")] = 1,
+    port: _PortOption = None,
+) -> None:
     """Start Apache Kafka on 127.0.0.1.
 
     The command ends when the brokers answer. Their storage is in .nexmark.
@@ -84,9 +87,11 @@ def status() -> int:
 @kafka.command()
 def fill(
     events: Annotated[Path, typer.Option(help="A file of JSON lines, or a directory of them.")],
-    topic: Annotated[str, option.text("A new topic.")],
-    partitions: Annotated[int, option.number(1, 1000, "P")] = 8,
-    replace: Annotated[bool, typer.Option("--replace", help="Remove such a topic first.")] = False,
+    topic: Annotated[str, option.text("The name of a new topic.")],
+    partitions: Annotated[int, option.number(1, 1000, "P", "The partitions of the topic.")] = 8,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Remove a topic of this name first.")
+    ] = False,
     bootstrap_servers: BootstrapServers = None,
 ) -> None:
     """Write recorded events to a new topic.
@@ -104,7 +109,7 @@ def fill(
 
 
 @kafka.command()
-def jars(engine: Annotated[str, option.text("Of engines.yaml.")]) -> None:
+def jars(engine: Annotated[str, option.text("The engine, of engines.yaml.")]) -> None:
     """Print the jars with which an engine reads Kafka.
 
     They are printed as `spark-submit --jars` takes them.

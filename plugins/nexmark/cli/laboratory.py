@@ -61,9 +61,9 @@ def bench(
 
 @kafka.command("bench", rich_help_panel=LABORATORY)
 def bench_brokers(
-    tests: Annotated[str | None, option.text("K1,K4 (default: all).")] = None,
-    records: Annotated[int, option.number(1000, 10**9)] = 500_000,
-    runs: Annotated[int, option.number(1, 100, "R")] = 3,
+    tests: Annotated[str | None, option.text("The tests, as K1,K4 (default: all).")] = None,
+    records: Annotated[int, option.number(1000, 10**9, help="Records of a run.")] = 500_000,
+    runs: Annotated[int, option.number(1, 100, "R", "Measured runs of each test.")] = 3,
     bootstrap_servers: BootstrapServers = None,
     out: option.Out = None,
 ) -> None:
@@ -104,12 +104,12 @@ def bench_brokers(
 
 
 def recovery_damage(
-    query: Annotated[str, option.text("One that keeps state.")] = "q20",
+    query: Annotated[str, option.text("A query that keeps state.")] = "q20",
     damage: Annotated[
         list[str] | None,
         typer.Option(metavar="KIND", help="One kind of damage (default: all). Repeat for more."),
     ] = None,
-    events: Annotated[int, option.number(200, 10**9)] = 4_000,
+    events: Annotated[int, option.number(200, 10**9, help="How many events are read.")] = 4_000,
     tps: Tps = 100,
     seed: option.Seed = 1,
     engine: option.Engine = None,
@@ -154,14 +154,16 @@ def recovery_damage(
 
 
 def recovery_sizes(
-    query: Annotated[str, option.text("One that keeps all rows.")] = "q20",
+    query: Annotated[str, option.text("A query that keeps all rows.")] = "q20",
     grow_to: Annotated[
-        str, option.text("Of the state, e.g. 64MB,1GB.", metavar="SIZES")
+        str, option.text("The sizes of the state, as 64MB,1GB.", metavar="SIZES")
     ] = "64MB,256MB",
-    repetitions: Annotated[int, option.number(1, 100)] = 5,
+    repetitions: Annotated[int, option.number(1, 100, help="Restarts at each size.")] = 5,
     tps: Tps = 1_000,
     seed: option.Seed = 1,
-    rows_per_batch: Annotated[int, option.number(1, 10**9, "B")] = 100_000,
+    rows_per_batch: Annotated[
+        int, option.number(1, 10**9, "B", "Rows of a micro-batch.")
+    ] = 100_000,
     latency_ms: Latency = None,
     mb_per_s: Bandwidth = None,
     conf: option.Conf = None,

@@ -29,7 +29,7 @@ def ui(port: Port = 8080) -> int:
 @cluster.command()
 def check(
     name: Annotated[
-        str, typer.Argument(callback=given, help="A name in include/conf/clusters.yaml.")
+        str, typer.Argument(callback=given, help="The cluster, of clusters.yaml.")
     ] = "local",
 ) -> int:
     """Print the hosts of a cluster and what is wrong with them.
@@ -56,7 +56,9 @@ def check(
 
 @cluster.command()
 def up(
-    kafka: Annotated[bool, typer.Option("--kafka", help="and a broker on each")] = False,
+    kafka: Annotated[
+        bool, typer.Option("--kafka", help="Start a broker on each host, too.")
+    ] = False,
 ) -> None:
     """Start three hosts to test with (root).
 

@@ -33,19 +33,23 @@ _HEADS = ("query", "trigger", "rate/s", "p50", "p90", "p99", "p99.9", "max", "ev
 
 def experiment(
     name: Annotated[
-        str | None, typer.Argument(callback=option.given, help="Of experiments.yaml; or new.")
+        str | None,
+        typer.Argument(callback=option.given, help="The experiment, of experiments.yaml; or new."),
     ] = None,
     new_name: Annotated[
-        str | None, typer.Argument(callback=option.given, help="Of new: the entry to add.")
+        str | None, typer.Argument(callback=option.given, help="After new: the entry to add.")
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="All experiments.")] = False,
-    listed: Annotated[bool, typer.Option("--list", help="Name them, measure nothing.")] = False,
-    sizes: Annotated[str | None, option.text("Events per micro-batch: 20000,300000.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Measure all experiments.")] = False,
+    listed: Annotated[
+        bool, typer.Option("--list", help="List the experiments; measure nothing.")
+    ] = False,
+    sizes: Annotated[str | None, option.text("Events per micro-batch, as 20000,300000.")] = None,
     pairs: Annotated[
         int | None, option.number(1, 100, help="Runs of each arm (default: 4; with --quick 1).")
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="See that all runs and agrees; the figures say little.")
+        bool,
+        typer.Option("--quick", help="Check that all arms run and agree; the figures say little."),
     ] = False,
     engine: option.Engine = None,
     out: option.Out = None,
@@ -188,16 +192,18 @@ def _add(name: str | None, known: Mapping[str, Experiment]) -> int:
 
 
 def latency(
-    query: Annotated[str, option.text("q0,q17: one or more.")] = "q0",
+    query: Annotated[str, option.text("One or more queries, as q0,q17.")] = "q0",
     rate: Annotated[
         str,
         option.text(
-            "Events per second: 500,1000; or 500-16000: doubled until a query falls behind."
+            "Events per second, as 500,1000; 500-16000 is doubled until a query falls behind."
         ),
     ] = "1000",
-    trigger: Annotated[str, option.text("micro-batch, real-time, or both.")] = "micro-batch",
-    seconds: Annotated[int, option.number(5, 3600, "S")] = 30,
-    warm_up: Annotated[int, option.number(0, 600, "S", "Not counted.")] = 10,
+    trigger: Annotated[
+        str, option.text("The trigger: micro-batch, real-time, or both.")
+    ] = "micro-batch",
+    seconds: Annotated[int, option.number(5, 3600, "S", "How long is measured.")] = 30,
+    warm_up: Annotated[int, option.number(0, 600, "S", "Seconds before that, not counted.")] = 10,
     engine: option.Engine = None,
     conf: option.Conf = None,
     out: option.Out = None,

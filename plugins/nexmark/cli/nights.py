@@ -30,8 +30,12 @@ def run(
     mode: option.Mode = None,
     candidate_conf: option.CandidateConf = None,
     compatibility: option.Compatibility = None,
-    candidate: Annotated[str | None, option.text(f"A build, {option.BUILD}.")] = None,
-    date: Annotated[str | None, option.text("As 2026-11-03 (default: today).")] = None,
+    candidate: Annotated[
+        str | None, option.text(f"The build to test, {option.BUILD} (default: the engine's).")
+    ] = None,
+    date: Annotated[
+        str | None, option.text("The date of the night, as 2026-11-03 (default: today).")
+    ] = None,
 ) -> int:
     """Run the night of an engine.
 
@@ -91,7 +95,7 @@ def backfill(
     cluster: option.EngineCluster = None,
     reprocess: Annotated[
         Literal["none", "failed", "completed"],
-        typer.Option(help="Dates that had a night: leave them, or run those again."),
+        typer.Option(help="What is run of the dates that had a night already."),
     ] = "none",
     port: option.Port = 8080,
 ) -> int:
@@ -112,15 +116,21 @@ def backfill(
 
 def bisect(
     good: Annotated[str, typer.Option(help="A build without the change, as pypi:4.3.0.")] = "",
-    bad: Annotated[str, typer.Option(help="A later build with it.")] = "",
-    builds: Annotated[str, typer.Option(help="Those between, in order: a file, or a,b,c.")] = "",
+    bad: Annotated[str, typer.Option(help="A later build with the change.")] = "",
+    builds: Annotated[
+        str, typer.Option(help="The builds between them, in order: a file, or a,b,c.")
+    ] = "",
     query: Annotated[str, typer.Option(help="The query that changed.")] = "",
     engine: option.Engine = None,
     workload: option.EngineWorkload = None,
     cluster: option.EngineCluster = None,
     repetitions: option.Repetitions = None,
-    measurements: Annotated[int, option.number(1, 10_000, help="The most nights to run.")] = 40,
-    airflow: option.Optional = None,
+    measurements: Annotated[
+        int, option.number(1, 10_000, help="How many nights are run at most.")
+    ] = 40,
+    airflow: Annotated[
+        str | None, option.text("The URL of a running Airflow whose scheduler runs the nights.")
+    ] = None,
 ) -> int:
     """Find the build that brought a change, by nights.
 
@@ -169,17 +179,22 @@ def bisect(
 
 def rollout(
     context: typer.Context,
-    conf: Annotated[list[str] | None, option.confs_option("Of the new arm.")] = None,
+    conf: Annotated[list[str] | None, option.confs_option("A Spark conf of the new arm.")] = None,
     build: Annotated[
-        str | None, option.text(f"Of the new arm, {option.BUILD}; else the old one.")
+        str | None,
+        option.text(f"The build of the new arm, {option.BUILD} (default: the old arm's)."),
     ] = None,
-    against: Annotated[str | None, option.text("Build of the old arm; else the engine's.")] = None,
+    against: Annotated[
+        str | None, option.text("The build of the old arm (default: the engine's).")
+    ] = None,
     stages: Annotated[str | None, option.text(help_of("stages"))] = None,
     engine: option.Engine = None,
     workload: option.EngineWorkload = None,
     cluster: option.EngineCluster = None,
     repetitions: option.Repetitions = None,
-    name: Annotated[str | None, option.text("To resume it by (default: the time).")] = None,
+    name: Annotated[
+        str | None, option.text("A name to resume the rollout by (default: the time).")
+    ] = None,
     resume: Annotated[str | None, option.text(help_of("resume"))] = None,
     accept: Annotated[str | None, option.text(help_of("accept"))] = None,
     by: option.By = None,

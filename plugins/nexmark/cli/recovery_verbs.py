@@ -21,54 +21,61 @@ _LATENCY_MS, _MB_PER_S = 20, 20
 _GRACE_S = 5.0
 _BATCHES = 10
 
-Tps = Annotated[int, option.number(1, 10**7, "T")]
+Tps = Annotated[int, option.number(1, 10**7, "T", "Events per second of event time.")]
 Latency = Annotated[
-    int | None, option.number(0, 60_000, "MS", f"Of remote storage (default: {_LATENCY_MS}).")
+    int | None,
+    option.number(0, 60_000, "MS", f"The latency of remote storage (default: {_LATENCY_MS})."),
 ]
 Bandwidth = Annotated[
-    int | None, option.number(1, 100_000, "MB", f"Of remote storage (default: {_MB_PER_S}).")
+    int | None,
+    option.number(1, 100_000, "MB", f"The bandwidth of remote storage (default: {_MB_PER_S})."),
 ]
 
 
 def recovery(
-    query: Annotated[str, option.text("q0 to q23.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="A new directory.")],
-    kills: Annotated[int, option.number(0, 100, "K")] = 3,
-    events: Annotated[int, option.number(1, 10**10)] = 100_000,
+    query: Annotated[str, option.text("The query, q0 to q23.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="A new directory for the result.")],
+    kills: Annotated[int, option.number(0, 100, "K", "How often it is killed.")] = 3,
+    events: Annotated[int, option.number(1, 10**10, help="How many events are read.")] = 100_000,
     tps: Tps = 1_000,
     seed: option.Seed = 1,
     rows_per_batch: Annotated[
-        int | None, option.number(1, 10**9, "B", "Default: a tenth of the events.")
+        int | None,
+        option.number(1, 10**9, "B", "Rows of a micro-batch (default: a tenth of the events)."),
     ] = None,
     state: Annotated[Literal["rocksdb", "hdfs"], typer.Option(help="The state store.")] = "rocksdb",
     changelog: Annotated[
-        bool, typer.Option("--changelog", help="RocksDB uploads changes, not snapshots.")
+        bool, typer.Option("--changelog", help="Let RocksDB upload changes, not snapshots.")
     ] = False,
     kill: Annotated[
         Literal["driver", "executor", "worker", "both"],
         typer.Option(
-            help="SIGKILL to the driver, to one of two executors, to a worker with its executor, "
-            "or to the driver and both executors."
+            help="What SIGKILL hits: the driver, one of two executors, a worker with its executor, "
+            "or the driver and both executors."
         ),
     ] = "driver",
     checkpoint: Annotated[
         Literal["local", "remote", "hdfs"],
-        typer.Option(help="The disk, a stand-in for remote storage, or an HDFS of this command."),
+        typer.Option(
+            help="Its storage: the disk, a stand-in for remote storage, or an HDFS of this command."
+        ),
     ] = "local",
     latency_ms: Latency = None,
     mb_per_s: Bandwidth = None,
     remote_fault: Annotated[
         str | None,
         option.text(
-            "outage:SECONDS, slow:FACTOR or errors:PERCENT, from the first commit on.",
+            "A fault from the first commit on: outage:SECONDS, slow:FACTOR or errors:PERCENT.",
             metavar="KIND:SIZE",
         ),
     ] = None,
-    pace: Annotated[int, option.number(0, 3600, "S", "A batch is due every S seconds.")] = 0,
+    pace: Annotated[int, option.number(0, 3600, "S", "Seconds from one batch to the next.")] = 0,
     conf: option.Conf = None,
     bootstrap_servers: Annotated[
         str | None,
-        option.text("Of Kafka: rows go to a new topic there, by Spark's own sink.", metavar="LIST"),
+        option.text(
+            "Brokers of Kafka: rows go to a new topic there, by Spark's own sink.", metavar="LIST"
+        ),
     ] = None,
     engine: option.Engine = None,
 ) -> int:

@@ -33,6 +33,7 @@ _CSV = (
     *("started", "night", "build", "version", "baseline", "mode", "value", "decides", "candidate"),
     *("ratio", "lo", "hi", "pairs", "fresh_pairs", "acceptance"),
 )
+_OfTheNewest = Annotated[str | None, option.text("Default: of the newest night.")]
 _HEADS = {"value": "verdict", "candidate": "figure", "acceptance": "acceptance_id"}
 
 
@@ -49,11 +50,13 @@ def _query(text: str) -> str:
 
 
 def history(
-    query: Annotated[str, typer.Option(parser=_query, metavar="Q", help="As q5, or suite.")],
-    metric: Annotated[str | None, option.text("Default: CPU time.")] = None,
-    engine: option.Optional = None,
-    workload: option.Optional = None,
-    cluster: option.Optional = None,
+    query: Annotated[
+        str, typer.Option(parser=_query, metavar="Q", help="The query, as q5; or suite.")
+    ],
+    metric: Annotated[str | None, option.text("The metric (default: CPU time).")] = None,
+    engine: _OfTheNewest = None,
+    workload: _OfTheNewest = None,
+    cluster: _OfTheNewest = None,
     limit: Limit = 30,
     since: Annotated[
         datetime | None,
@@ -61,7 +64,9 @@ def history(
             formats=["%Y-%m-%d"], help="The day from which the accepted builds are multiplied."
         ),
     ] = None,
-    format: Literal["table", "csv"] = "table",
+    format: Annotated[
+        Literal["table", "csv"], typer.Option(help="How the nights are printed.")
+    ] = "table",
     db: option.Database = None,
 ) -> None:
     """Show one query over all nights, and what changed.
@@ -206,9 +211,11 @@ def report(
 
 def export(
     out: Annotated[
-        Path, typer.Option(parser=_directory, metavar="DIR", help="New or empty directory.")
+        Path, typer.Option(parser=_directory, metavar="DIR", help="A new or empty directory.")
     ],
-    format: Literal["parquet", "csv"] = "parquet",
+    format: Annotated[
+        Literal["parquet", "csv"], typer.Option(help="The format of the files.")
+    ] = "parquet",
     db: option.Database = None,
 ) -> None:
     """Write every table, and the nights for replay, as files."""
@@ -221,7 +228,8 @@ def export(
 def verify(
     directory: Annotated[Path, typer.Argument(help="The evidence of a sign-off.")],
     seal: Annotated[
-        str | None, typer.Option(help="What the task `evidence` logged: it must be the same.")
+        str | None,
+        typer.Option(help="The seal that the task `evidence` logged; it must be the same."),
     ] = None,
 ) -> int:
     """Say whether the evidence of a sign-off is unchanged.
@@ -252,10 +260,13 @@ def replay(context: typer.Context) -> int:
 
 
 def validate(
-    query: Annotated[str, typer.Option(help="q0 to q23, q14_python_udf.")],
-    events: Annotated[Path, typer.Option(help="Directory with dumped or recorded events.")],
-    output: Annotated[Path, typer.Option(help="Directory that the query job wrote.")],
-    sink: Annotated[Literal["parquet", "filesystem"], typer.Option(help="q10 only.")] = "parquet",
+    query: Annotated[str, typer.Option(help="The query: q0 to q23, or q14_python_udf.")],
+    events: Annotated[Path, typer.Option(help="A directory with dumped or recorded events.")],
+    output: Annotated[Path, typer.Option(help="The directory that the query job wrote.")],
+    sink: Annotated[
+        Literal["parquet", "filesystem"],
+        typer.Option(help="The sink of the job; only q10 has filesystem."),
+    ] = "parquet",
     data_docs: Annotated[
         Path | None, typer.Option(help="Add the result to the Data Docs in this directory.")
     ] = None,

@@ -86,10 +86,10 @@ def new(out: Path | None) -> Path | None:
     return out
 
 
-def write(out: Path | None, told: Any) -> None:
-    """Write what was found to the file of --out, where one is given."""
+def write(out: Path | None, results: Any) -> None:
+    """Write the results as JSON to the file of --out; do nothing if none is given."""
     if out is not None:
-        write_whole(out, json.dumps(told, indent=1) + "\n")
+        write_whole(out, json.dumps(results, indent=1) + "\n")
 
 
 def known_query(query: str) -> None:
@@ -146,13 +146,17 @@ def confs_option(help: str) -> Any:
     return typer.Option(callback=confs, metavar="KEY=VALUE", help=f"{help} Repeat for more.")
 
 
-Engine = Annotated[str | None, text("Of engines.yaml (default: the newest).")]
-Workload = Annotated[str | None, text("Of workloads.yaml (default: smoke).")]
-EngineWorkload = Annotated[str | None, text("Of workloads.yaml (default: the engine's).")]
+Engine = Annotated[str | None, text("The engine, of engines.yaml (default: the newest).")]
+Workload = Annotated[str | None, text("The workload, of workloads.yaml (default: smoke).")]
+EngineWorkload = Annotated[
+    str | None, text("The workload, of workloads.yaml (default: the engine's).")
+]
 Queries = Annotated[str | None, text(help_of("queries"))]
 Against = Annotated[str | None, text(help_of("against"))]
-ClusterName = Annotated[str | None, text("Of clusters.yaml (default: the first).")]
-EngineCluster = Annotated[str | None, text("Of clusters.yaml (default: the engine's).")]
+ClusterName = Annotated[str | None, text("The cluster, of clusters.yaml (default: the first).")]
+EngineCluster = Annotated[
+    str | None, text("The cluster, of clusters.yaml (default: the engine's).")
+]
 Mode = Annotated[model.Mode | None, typer.Option(help=help_of("mode"))]
 Repetitions = Annotated[int | None, number(1, 100, help=help_of("repetitions"))]
 CandidateConf = Annotated[list[str] | None, confs_option(help_of("candidate_conf"))]
@@ -160,13 +164,18 @@ Conf = Annotated[list[str] | None, confs_option("A Spark conf of the query.")]
 Compatibility = Annotated[
     bool | None, typer.Option("--compatibility/--no-compatibility", help=help_of("compatibility"))
 ]
-Port = Annotated[int, number(1, 65535, help="Of Airflow.")]
+Port = Annotated[int, number(1, 65535, help="The port of Airflow.")]
 Database = Annotated[
-    str | None, typer.Option("--db", help="Database URL (default: $NEXMARK_DB, else in .nexmark).")
+    str | None,
+    typer.Option(
+        "--db",
+        help="The URL of the results database (default: $NEXMARK_DB, or a file in .nexmark).",
+    ),
 ]
-By = Annotated[str | None, text("For whom; on record the user of this process stands before it.")]
-Optional = Annotated[str | None, text()]
-Seed = Annotated[int, number(0, 2**31 - 1, "S")]
+By = Annotated[
+    str | None, text("Who decides; the user of this process is on record beside this name.")
+]
+Seed = Annotated[int, number(0, 2**31 - 1, "S", "The seed of the events.")]
 Out = Annotated[
-    Path | None, typer.Option(callback=new, help="A new file for all that was found, JSON.")
+    Path | None, typer.Option(callback=new, help="A new file for all results, as JSON.")
 ]

@@ -14,7 +14,7 @@ from nexmark.night.run_directory import RunDirectory
 from nexmark.retention.decision import Artifact, ArtifactKind, bytes_of, last_change
 from nexmark.store import Store
 
-#: The group of experiments that a command measured; those of nights are in the runs of a DAG.
+#: The group of experiments that a command measured; the DAG's are in the group of that DAG.
 EXPERIMENTS = "experiments"
 
 _RUN = re.compile(r"run_id=.+")

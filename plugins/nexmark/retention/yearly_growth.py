@@ -25,7 +25,7 @@ class YearlyGrowth:
 
 
 def yearly_growth(decisions: Iterable[PruneDecision], rules: Retention) -> list[YearlyGrowth]:
-    """Estimate the growth of each kind of which every night leaves something.
+    """Estimate the growth of each kind that every night adds to.
 
     Each DAG that has left something runs once a day, and each night has a new build. Copies of the
     jobs and class archives are left out: no night adds one, only a new version does.
