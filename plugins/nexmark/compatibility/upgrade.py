@@ -55,7 +55,7 @@ class Upgrade:
         )
 
     def _side(self, night: Night, deployment: Deployment, confs: Mapping[str, str]) -> Side:
-        """Return a build with its confs of this night; `confs` are those of this side only.
+        """Return a build with its confs of this night; `confs` are of this side only.
 
         Only confs of Spark SQL matter to running queries, and no secret leaves the night.
         """
