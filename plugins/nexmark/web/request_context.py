@@ -96,7 +96,7 @@ class RequestContext:
         return night
 
     def experiments(self, run: str | None = None) -> list[ExperimentEvidence]:
-        """Return all measured experiments or that of ``run``; none if the user may not see them."""
+        """Return all experiments, or the one of ``run``; none if the user may not see them."""
         may_see = self.access.readable(self.user, {EXPERIMENT_DAG_ID})
         return experiments_of(self.store, run) if may_see else []
 
