@@ -65,4 +65,4 @@ def test_both_arms_are_sent_events_and_their_latencies_are_compared(
         assert verdicts[P50].pairs == 3
     assert [process.command for process in marked(f"{site.home}|")] == []
     assert not list(site.home.glob("clusters/*/kafka/broker-*"))
-    assert not list(Path(site.home).glob("runs/*/*/paced"))
+    assert not list(Path(site.home).glob("runs/*/*/paced-events"))

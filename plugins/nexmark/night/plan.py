@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import socket
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -38,6 +39,7 @@ class Night(Model):
         self_test: by arm (control, slowed) the query by which the gate itself is tested.
         slowed_confs: in a paced night, what makes the rows of the slowed arm later.
         seed: decides which arm of a query is first.
+        machine: the name of the machine that the preflight ran on.
     """
 
     dag_id: str
@@ -57,6 +59,7 @@ class Night(Model):
     self_test: Mapping[str, str] = Field(default_factory=dict)
     slowed_confs: Mapping[str, str] = Field(default_factory=dict)
     seed: int = 0
+    machine: str = Field(default_factory=socket.gethostname)
 
     @property
     def files(self) -> RunDirectory:

@@ -8,12 +8,16 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from nexmark.errors import FinalError
 from nexmark.night.plan import Night
+from nexmark.tasks.executors import night_of
+
+#: The user that `DAG.test()` names, as `airflow dags test` runs a DAG: one process, nobody's name.
+DAG_TEST_USER = "dag_test"
 
 
 def current_night() -> Night:
     """Return the plan of the running task's DAG run; NexmarkError before its preflight."""
     run = get_current_context()["dag_run"]
-    return Night.read(run.dag_id, run.run_id)
+    return night_of(run.dag_id, run.run_id)
 
 
 @contextmanager

@@ -14,10 +14,8 @@ from nexmark.night.plan import Deployments, Night
 from nexmark.night.submission import written
 from nexmark.reaper import command_of_environment
 from nexmark.recording.night_records import record_night
-from nexmark.tasks import current_night, failing
+from nexmark.tasks import DAG_TEST_USER, current_night, failing
 
-#: The user that `DAG.test()` runs as: there the whole night is one process.
-_DAG_TEST_USER = "dag_test"
 _NOT_FOUND = 404
 
 
@@ -69,7 +67,7 @@ def clusters_of(night: Night) -> NightClusters:
 
 def _lease(night: Night) -> Lease:
     run = get_current_context()["dag_run"]
-    in_this_process = run.triggering_user_name == _DAG_TEST_USER
+    in_this_process = run.triggering_user_name == DAG_TEST_USER
     holder = identify(os.getpid()) if in_this_process else None
     return Lease(night.dag_id, night.run_id, holder, command_of_environment())
 

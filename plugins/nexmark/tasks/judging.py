@@ -16,15 +16,11 @@ from nexmark.night.plan import Night
 from nexmark.night.planning import query_names
 from nexmark.people import process_user, signed
 from nexmark.recording.night_records import record_lacking, results, results_of
-from nexmark.tasks import current_night, failing
+from nexmark.tasks import DAG_TEST_USER, current_night, failing
 from nexmark.tasks.metrics import emit
 
 if TYPE_CHECKING:
     from nexmark.store.table_rows import VerdictRow
-
-
-#: The user that `DAG.test()` names, as `airflow dags test` runs a DAG: nobody's name.
-_DAG_TEST_USER = "dag_test"
 
 
 def judge() -> None:
@@ -118,7 +114,7 @@ def accepting_user(triggered_by: str | None, given: str | None) -> str:
     The name that is given proves nothing. Without a scheduler (`airflow dags test`) there is no
     Airflow user: then the user of the process stands for it.
     """
-    real = process_user() if triggered_by in (None, "", _DAG_TEST_USER) else triggered_by
+    real = process_user() if triggered_by in (None, "", DAG_TEST_USER) else triggered_by
     return signed(str(real), given)
 
 

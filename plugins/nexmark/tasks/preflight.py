@@ -18,7 +18,8 @@ from nexmark.night.plan import Night
 from nexmark.night.planning import find_problems, java_of, make_night, python_of, with_snapshot
 from nexmark.recording.night_records import results
 from nexmark.secrets import load_key, shown_confs
-from nexmark.tasks import failing
+from nexmark.tasks import DAG_TEST_USER, failing
+from nexmark.tasks.executors import executor_problem
 
 
 def preflight(engine: str = "") -> None:
@@ -43,6 +44,8 @@ def prepare_night(engine: str, params: Mapping[str, Any]) -> None:
         night = with_baselines(night)
         clusters = [night.cluster.of_arm(arm) for arm in night.arms]
         problems = [*filter(None, map(connection_problem, clusters)), *find_problems(night)]
+        if run.triggering_user_name != DAG_TEST_USER:  # `DAG.test()` runs all tasks itself
+            problems += filter(None, [executor_problem()])
         if isinstance(night.cluster, SshCluster):
             problems += night.spark_cluster.problems(say, java_of(night), python_of(night))
             problems += filter(None, [kafka_problem(night)])
