@@ -20,9 +20,10 @@ from nexmark.config import Gate
 from nexmark.labs.kept_runs import KeptRuns
 from nexmark.model import Arm, Mode, Value
 from nexmark.terminal import columns
-from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair, QueryVerdict
+from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair
 from nexmark.verdict.nightly import judge_night
 from nexmark.verdict.order import arm_order, fresh_pairs
+from nexmark.verdict.verdict import Verdict
 
 ARMS = (Arm.BASELINE, Arm.CONTROL, Arm.SLOWED)
 COMPARISONS = 20
@@ -79,7 +80,7 @@ class Rounds:
                 )
             yield MeasuredNight(f"{' '.join(arms)} {name}", tuple(measured))
 
-    def judged(self, metric: str, gate: Gate) -> tuple[list[QueryVerdict], list[QueryVerdict]]:
+    def judged(self, metric: str, gate: Gate) -> tuple[list[Verdict], list[Verdict]]:
         """The verdicts on the A/A comparisons and on the seeded ones, where `metric` decides."""
         rules = gate.model_copy(update={"metric": metric, "mode": Mode.PAIRED})
         control = list(self.comparisons((Arm.CONTROL, Arm.BASELINE), rules))
@@ -129,5 +130,5 @@ class Rounds:
         return Pair(place, candidate, baseline)
 
 
-def _of(metric: str, verdicts: Sequence[QueryVerdict]) -> QueryVerdict:
+def _of(metric: str, verdicts: Sequence[Verdict]) -> Verdict:
     return next(verdict for verdict in verdicts if verdict.metric == metric)

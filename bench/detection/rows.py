@@ -11,7 +11,7 @@ from bench.detection.bench import Done
 
 if TYPE_CHECKING:
     from nexmark.store import Store
-    from nexmark.store.table_rows import VerdictRow
+    from nexmark.verdict.verdict import Verdict
 
 CPU, WALL = "cpu_s_per_mevent", "wall_s"
 _LINE = "{:<13} {:<15} {:<22} {:<22} {:<12} {:<22} {:<12} {:>7} {:>6} {:>6}"
@@ -67,7 +67,7 @@ def line(
     true, wall = (effect(store, runs, query, metric) for metric in (CPU, WALL))
     rows = {row.metric: row for row in store.verdicts(judged.run) if row.query == query}
     verdict, clock = rows.get(CPU), rows.get(WALL)
-    pairs = f"{verdict.pairs or 0}+{verdict.fresh_pairs or 0}" if verdict else "-"
+    pairs = f"{verdict.pairs}+{verdict.fresh_pairs}" if verdict else "-"
     text = _LINE.format(
         *(name, query, str(true or "-"), str(wall or "-")),
         *(verdict.value if verdict else "MISSING", _found(verdict)),
@@ -77,7 +77,7 @@ def line(
     return text, verdict is None or verdict.red
 
 
-def _found(row: VerdictRow | None) -> str:
+def _found(row: Verdict | None) -> str:
     if row is None or row.ratio is None or row.lo is None or row.hi is None:
         return "-"
-    return str(Effect(row.ratio, row.lo, row.hi, row.pairs or 0))
+    return str(Effect(row.ratio, row.lo, row.hi, row.pairs))

@@ -5,6 +5,7 @@ verdicts go there.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from nexmark.night.plan import Night
 
 if TYPE_CHECKING:
     from nexmark.store import Store
-    from nexmark.verdict.measured_night import QueryVerdict
+    from nexmark.verdict.verdict import Verdict
 
 
 def judge_night(night: Night, store: "Store", at: datetime | None = None) -> None:
@@ -29,10 +30,14 @@ def judge_night(night: Night, store: "Store", at: datetime | None = None) -> Non
         _judge_by_gate(night, store)
 
 
-def _record(night: Night, store: "Store", verdicts: "Sequence[QueryVerdict]") -> None:
+def _record(night: Night, store: "Store", verdicts: "Sequence[Verdict]") -> None:
     """Record verdicts, the red ones that are known with the acceptance that covers them."""
     known = covered(store, night.name, verdicts)
-    store.record_verdicts(night.name, verdicts, covered=known)
+    verdicts = [
+        replace(verdict, acceptance=known.get(verdict.query)) if verdict.decides else verdict
+        for verdict in verdicts
+    ]
+    store.record_verdicts(night.name, verdicts)
     acceptances = {row.id: row for row in store.acceptances()} if known else {}
     for query, number in known.items():
         row = acceptances[number]
@@ -40,7 +45,7 @@ def _record(night: Night, store: "Store", verdicts: "Sequence[QueryVerdict]") ->
         say(f"{query}: known, accepted by {row.who}{until} (acceptance {number}): {row.reason}")
 
 
-def _judge_by_bounds(night: Night, store: "Store", at: datetime | None) -> "list[QueryVerdict]":
+def _judge_by_bounds(night: Night, store: "Store", at: datetime | None) -> "list[Verdict]":
     """Compare medians with the accepted run."""
     from nexmark.verdict.bounds import judge as judge_queries
     from nexmark.verdict.eligibility import source_bound
@@ -54,6 +59,7 @@ def _judge_by_bounds(night: Night, store: "Store", at: datetime | None) -> "list
         measured.invalid,
         night.gate,
         workload=night.workload.name,
+        night=night.name,
         repetitions=night.workload.repetitions,
         missing=measured.missing,
         source_bound=source_bound(measured.measured, night.gate),
@@ -82,7 +88,7 @@ def _judge_by_gate(night: Night, store: "Store") -> None:
             kind="slowdown" if slowed else "aa",
             query=query,
             size=1 + gate.self_test if slowed else 1.0,
-            value=verdict.value.value,
+            value=verdict.value,
             ratio=verdict.ratio,
             lo=verdict.lo,
             hi=verdict.hi,

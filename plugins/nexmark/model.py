@@ -4,11 +4,11 @@ Only the standard library; imports nothing of ours. The values are the strings a
 database, the CSV and the JSON, so they never change.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from statistics import median
-from typing import Any, NamedTuple, Self, TypeAlias, TypeVar, cast
+from typing import NamedTuple, Self, TypeAlias, TypeVar
 
 SUITE = "suite"
 """The query under which the suite as a whole has its verdict."""
@@ -77,8 +77,13 @@ class Basis(StrEnum):
     """The whole life of the executors, start-up included."""
 
 
-def one_basis(steady: Iterable[float | None]) -> Basis:
-    """Return the basis that all repetitions have: the steady state if each has a figure of it."""
+def common_basis(steady: Iterable[float | None]) -> Basis:
+    """Return the basis on which repetitions are compared, whoever compares them.
+
+    The steady state if each of them has a figure of it, else the whole application. ``steady`` has
+    the figure of each repetition that counts, of all arms; None where its steady state was too
+    short to be measured.
+    """
     return Basis.STEADY if all(figure is not None for figure in steady) else Basis.APPLICATION
 
 
@@ -92,30 +97,79 @@ class Mode(StrEnum):
 
 
 class Value(StrEnum):
-    """The gate's answer for one query."""
+    """The gate's answer for one query; ``VALUE_MEANINGS`` says what each value means."""
 
     OK = "OK"
-    """Within the bound of the baseline."""
     FASTER = "FASTER"
-    """Better than the baseline by more than the bound (the same test, the other way round)."""
     REGRESSION = "REGRESSION"
-    """Worse than the baseline by more than the bound. Fails the night."""
     INVALID = "INVALID"
-    """The result is wrong, or the numbers give no ground for a verdict. Fails the night."""
     MISSING = "MISSING"
-    """Not measured, or not as often as asked. Fails the night."""
     CALIBRATING = "CALIBRATING"
-    """Right and measured, but there is nothing yet to compare with. Passes, and says so."""
     SUSPECT = "SUSPECT"
-    """Looks changed, and the confirmation did not run or is not complete. Never green."""
     UNCONFIRMED = "UNCONFIRMED"
-    """Looked changed, and the fresh pairs of the same night did not confirm it."""
     SOURCE_BOUND = "SOURCE_BOUND"
-    """The source is hardly faster than the query: what was measured may be the source. Not red,
-    and no proof of anything."""
     WATCH = "WATCH"
-    """A slow drift, a creep of accepted builds, or a metric that informs has changed: to be looked
-    at, not red."""
+
+    @property
+    def meaning(self) -> str:
+        """What the value means, as a part of a sentence."""
+        return VALUE_MEANINGS[self].meaning
+
+    @property
+    def counted(self) -> str:
+        """The words behind a number of queries that have this value."""
+        return VALUE_MEANINGS[self].counted
+
+    @property
+    def attention(self) -> int:
+        """The place of the value in the order in which a person looks at queries, from 0."""
+        return list(VALUE_MEANINGS).index(self)
+
+
+class ValueMeaning(NamedTuple):
+    """The words for a value: behind a number of queries, and what it means."""
+
+    counted: str
+    meaning: str
+
+
+VALUE_MEANINGS: Mapping[Value, ValueMeaning] = {
+    Value.INVALID: ValueMeaning(
+        "invalid",
+        "a wrong result, figures that cannot be trusted, or a running query that would not survive",
+    ),
+    Value.MISSING: ValueMeaning(
+        "missing", "fewer than three whole pairs (by bounds: not all repetitions)"
+    ),
+    Value.REGRESSION: ValueMeaning("slower", "slower; measured twice in the same night"),
+    Value.SUSPECT: ValueMeaning("suspect", "looks changed, and could not be measured again"),
+    Value.WATCH: ValueMeaning(
+        "to watch",
+        "slow drift, a creep of accepted builds, or a change of a metric that does not decide: "
+        "look at it",
+    ),
+    Value.SOURCE_BOUND: ValueMeaning(
+        "bound by their source",
+        "the source is hardly faster than the query, so the figures may be the source's; no "
+        "evidence for a release",
+    ),
+    Value.UNCONFIRMED: ValueMeaning(
+        "not confirmed",
+        "looked changed, but a second measurement in the same night did not show it",
+    ),
+    Value.FASTER: ValueMeaning("faster", "better, by the same test in the other direction"),
+    Value.CALIBRATING: ValueMeaning(
+        "not compared", "no baseline yet, or too few nights to know the noise"
+    ),
+    Value.OK: ValueMeaning(
+        "unchanged", "no change that this night could tell from noise (by bounds: within the bound)"
+    ),
+}
+"""The one place that says what a value means, in the order in which a person looks at them.
+
+The pages and the summary of a night are made from it; a test compares the tables of README.md and
+docs/read-the-result.md with it.
+"""
 
 
 FAILING = frozenset({Value.REGRESSION, Value.INVALID, Value.MISSING})
@@ -201,13 +255,6 @@ class Spread:
         return f"{self.median:.2f} [{self.low:.2f}, {self.high:.2f}]"
 
 
-def of_newest_gate(rows: Iterable[_Row]) -> list[_Row]:
-    """Return the verdicts of the newest ``gate_version`` of each ``night_id``, in order."""
-    known = [(row.night_id, row.gate_version, row) for row in cast("Iterable[Any]", rows)]
-    newest = {night: version for night, version, _ in sorted(known, key=lambda row: row[1])}
-    return [row for night, version, row in known if version == newest[night]]
-
-
 @dataclass(frozen=True)
 class Metric:
     """One figure of a repetition that is compared between the arms.
@@ -243,8 +290,8 @@ class Metric:
         """Its title, else its name."""
         return self.title or self.name
 
-    def column(self, basis: str) -> str:
-        """Return the name of its figure on a basis."""
+    def column(self, basis: Basis | None) -> str:
+        """Return the name of its figure on a basis; None for a metric without one."""
         return f"{self.name}_{basis}" if self.bases else self.name
 
     def text(self, value: float | None) -> str:

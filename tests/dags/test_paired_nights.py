@@ -19,8 +19,8 @@ from nexmark.engines import Build
 from nexmark.flames.flame_files import flames_of
 from nexmark.night.run_directory import RunDirectory
 from nexmark.store import Store
-from nexmark.store.table_rows import VerdictRow
 from nexmark.verdict.order import MIN_FRESH_PAIRS
+from nexmark.verdict.verdict import Verdict
 from tests.dags.earlier_nights import make_past
 from tests.site import ENGINE, Site, make_site, run_name
 
@@ -47,7 +47,7 @@ def site(
     made.stop()
 
 
-def deciding(store: Store, run: str) -> VerdictRow:
+def deciding(store: Store, run: str) -> Verdict:
     """The verdict on q5 that decides."""
     (found,) = (row for row in store.verdicts(run) if row.decides and row.query == "q5")
     return found

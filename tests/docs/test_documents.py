@@ -36,8 +36,10 @@ from nexmark.config import (
 )
 from nexmark.config.clusters import EmbeddedCluster, Machine, SshCluster
 from nexmark.config.experiment_models import Experiment, ExperimentArm, Notification, ReportedGain
+from nexmark.model import Value, is_red
 
 ROOT = paths.repository()
+_LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
 OF_THE_ROOT = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 PAGES = [*(ROOT / name for name in OF_THE_ROOT), *sorted((ROOT / "docs").rglob("*.md"))]
 CONF = sorted((ROOT / "include" / "conf").rglob("*.*"))
@@ -304,6 +306,24 @@ def test_the_page_on_versions_has_the_ranges_of_the_package() -> None:
     assert len(ranges) == 4
     for required in ranges:
         assert f"`{required.removeprefix(re.match('[a-z-]+', required)[0])}`" in page, required
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/read-the-result.md"])
+def test_the_table_of_verdicts_is_what_the_model_says(page: str) -> None:
+    """Every value is there with its meaning, and green or red as the gate decides."""
+    lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
+    first = lines.index("| verdict | meaning | night |") + 2
+    table = [line.strip("| ").split(" | ") for line in lines[first : lines.index("", first)]]
+    said = {value: (_LINK.sub(r"\1", meaning), night) for value, meaning, night in table}
+    colours = {value: "red" if is_red(value, 1.1) else "green" for value in Value}
+    assert said == {value: (value.meaning, colours[value]) for value in Value}
+    assert len(table) == len(Value)
+
+
+def test_the_glossary_names_every_verdict() -> None:
+    text = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
+    (names,) = re.findall(r"\[([A-Z_, or]+)\]\(read-the-result", text)
+    assert sorted(re.findall(r"[A-Z_]+", names)) == sorted(Value)
 
 
 def test_the_readme_is_short() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import product
 
@@ -16,9 +16,10 @@ from sqlalchemy.orm import Session
 from nexmark import model
 from nexmark.evidence.rows import Row
 from nexmark.evidence.summary import failed
-from nexmark.model import METRICS, Arm, Stage, Value, is_red, of_newest_gate
+from nexmark.model import METRICS, Arm, Stage, Value, is_red
 from nexmark.store.table_rows import VerdictRow
-from nexmark.verdict.measured_night import QueryVerdict
+from nexmark.store.verdict_rows import verdict_of
+from nexmark.verdict.verdict import Verdict
 
 STARTED = datetime(2026, 11, 21, tzinfo=UTC)
 RATIOS = (None, 0.9, 1.0, 1.1)
@@ -28,8 +29,8 @@ CASES = [
 ]
 
 
-def verdict(value: Value, query: str = "q5", **fields: object) -> QueryVerdict:
-    return QueryVerdict("n", query, "m", value, "", "paired", 1, **fields)  # type: ignore[arg-type]
+def verdict(value: Value, query: str = "q5", **fields: object) -> Verdict:
+    return Verdict("n", query, "m", value, "", "paired", 1, **fields)  # type: ignore[arg-type]
 
 
 def test_the_model_imports_nothing_of_ours() -> None:
@@ -63,7 +64,11 @@ def test_what_is_red(value: Value, ratio: float | None, red: bool) -> None:
     assert is_red(value, ratio) is red
     assert not is_red(value, ratio, decides=False)
     assert not is_red(value, ratio, accepted=True)
-    assert verdict(value, ratio=ratio).red is red
+    said = verdict(value, ratio=ratio)
+    assert said.bad is said.red is red
+    assert replace(said, acceptance=1).bad is red
+    assert not replace(said, acceptance=1).red
+    assert not replace(said, decides=False).bad
 
 
 def test_the_database_calls_the_same_verdicts_red() -> None:
@@ -91,26 +96,17 @@ def test_the_database_calls_the_same_verdicts_red() -> None:
         bad_in_sql = set(session.scalars(select(VerdictRow.id).where(VerdictRow.bad)))
         rows = list(session.scalars(select(VerdictRow)))
     expected = {place for place, case in enumerate(CASES) if is_red(**case)}  # type: ignore[arg-type]
-    assert {row.id for row in rows if row.red} == expected != set()
+    assert {row.id for row in rows if verdict_of(row, "").red} == expected != set()
     assert bad_in_sql == {row.id for row in rows if row.bad}
 
 
 def test_a_night_is_red_for_one_red_query_and_without_any_verdict() -> None:
-    good, slower = Row("q1", verdict=Value.OK), Row("q5", verdict=Value.REGRESSION, red=True)
+    good, slower = Row("q1", verdict(Value.OK)), Row("q5", verdict(Value.REGRESSION))
     assert failed([good, slower])
-    assert not failed([good, replace(slower, red=False)])  # what is known and accepted
+    accepted = Row("q5", verdict(Value.REGRESSION, acceptance=1))
+    assert not failed([good, accepted])
     assert failed([Row("q1")])
     assert failed([])
-
-
-def test_the_newest_gate_that_judged_a_night_counts_for_that_night() -> None:
-    @dataclass
-    class Row:
-        night_id: str
-        gate_version: int
-
-    rows = [Row("a", 1), Row("b", 1), Row("a", 2), Row("a", 2)]
-    assert of_newest_gate(rows) == [rows[1], rows[2], rows[3]]
 
 
 def test_one_metric_decides_and_the_lower_the_better() -> None:

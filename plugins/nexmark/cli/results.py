@@ -6,7 +6,6 @@ RUN is the name of a run as `nexmark nights` prints it, or any part of it that i
 import csv
 import sys
 from collections import Counter
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TextIO
@@ -28,13 +27,8 @@ _BUILD = 19
 #: The highest confidence in a date that is printed.
 _SURE = 0.999
 _SERIES = ("night", "build", "against", "ratio", "95 % interval", "pairs", "verdict")
-_ACCEPTED = ("id", "accepted", "state", "ratio", "run", "by", "reason")
-_CSV = (
-    *("started", "night", "build", "version", "baseline", "mode", "value", "decides", "candidate"),
-    *("ratio", "lo", "hi", "pairs", "fresh_pairs", "acceptance"),
-)
 _OfTheNewest = Annotated[str | None, option.text("Default: of the newest night.")]
-_HEADS = {"value": "verdict", "candidate": "figure", "acceptance": "acceptance_id"}
+_ACCEPTED = ("id", "accepted", "state", "ratio", "run", "by", "reason")
 
 
 def _directory(text: str) -> Path:
@@ -79,10 +73,10 @@ def history(
     with option.opened(db) as opened, opened.at_one_moment() as store:
         wanted = {"engine": engine, "workload": workload, "cluster": cluster}
         found = store.history(query, metric or CPU, wanted)
-        measured = [point for point in found.points if point.shift is not None]
+        measured = [point for point in found.points if point.verdict.shift is not None]
         day = f"{since:%Y-%m-%d}" if since else None
         if measured and format == "table":
-            last, now = store.night(measured[-1].night), datetime.now(UTC)
+            last, now = store.night(measured[-1].verdict.night), datetime.now(UTC)
             creeps = creeps_of(store, last, query, found.metric, day, now)
         else:
             creeps = []
@@ -114,36 +108,60 @@ def _print_history(history: "QueryHistory", limit: int) -> None:
 
 def write_history(history: "QueryHistory", stream: TextIO) -> None:
     """Write a row of CSV for each night; ``change`` is the ratio of a change that it begins."""
-    changes = {change.first.night: change.change.ratio for change in history.changes}
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow([_HEADS.get(name, name) for name in _CSV] + ["change"])
-    for x in history.points:
-        own = {**asdict(x), "started": x.started.isoformat()}
-        writer.writerow([own[name] for name in _CSV] + [changes.get(x.night)])
+    changes = {change.first.verdict.night: change.change.ratio for change in history.changes}
+    lines = [_csv_line(point, changes.get(point.verdict.night)) for point in history.points]
+    writer = csv.DictWriter(stream, list(lines[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+
+
+def _csv_line(point: "RatioPoint", change: float | None) -> dict[str, object]:
+    verdict = point.verdict
+    return {
+        "started": point.started.isoformat(),
+        "night": verdict.night,
+        "build": verdict.build,
+        "version": point.version,
+        "baseline": point.baseline,
+        "mode": verdict.mode,
+        "verdict": verdict.value,
+        "decides": verdict.decides,
+        "figure": verdict.candidate,
+        "ratio": verdict.ratio,
+        "lo": verdict.lo,
+        "hi": verdict.hi,
+        "pairs": verdict.pairs,
+        "fresh_pairs": verdict.fresh_pairs,
+        "acceptance_id": verdict.acceptance,
+        "change": change,
+    }
 
 
 def _series(point: "RatioPoint") -> tuple[str, ...]:
-    fresh = f"+{point.fresh_pairs}" if point.fresh_pairs else ""
-    accepted = " (accepted)" if point.acceptance is not None else ""
-    known = point.lo is not None and point.hi is not None
-    interval = f"{point.lo:.3f} to {point.hi:.3f}" if known else "-"
+    verdict = point.verdict
+    fresh = f"+{verdict.fresh_pairs}" if verdict.fresh_pairs else ""
+    accepted = " (accepted)" if verdict.acceptance is not None else ""
+    known = verdict.lo is not None and verdict.hi is not None
     return (
-        *(f"{point.started:{TIME}}", _build(point)),
-        "itself" if point.baseline == point.build else point.baseline[:_BUILD] or "-",
-        *("-" if point.ratio is None else f"{point.ratio:.3f}", interval),
-        *("-" if point.ratio is None else f"{point.pairs}{fresh}", point.value + accepted),
+        f"{point.started:{TIME}}",
+        _build(point),
+        "itself" if point.baseline == verdict.build else point.baseline[:_BUILD] or "-",
+        "-" if verdict.ratio is None else f"{verdict.ratio:.3f}",
+        f"{verdict.lo:.3f} to {verdict.hi:.3f}" if known else "-",
+        "-" if verdict.ratio is None else f"{verdict.pairs}{fresh}",
+        verdict.value + accepted,
     )
 
 
 def _build(point: "RatioPoint") -> str:
-    return f"{point.version} {point.build[:_BUILD]}"
+    return f"{point.version} {point.verdict.build[:_BUILD]}"
 
 
 def _change(found: "LevelChange") -> str:
     ratio, sure = found.change.ratio, min(found.change.confidence, _SURE)
     change = f"{abs(ratio - 1):.1%} {'more' if ratio > 1 else 'less'}, {sure:.1%} sure"
     builds = f"from {_build(found.last)} to {_build(found.first)}"
-    return f"{found.first.started:{TIME}}  {change}: {builds} (night {found.first.night})"
+    return f"{found.first.started:{TIME}}  {change}: {builds} (night {found.first.verdict.night})"
 
 
 def _acceptance(row: "AcceptanceRow", state: str) -> tuple[str, ...]:

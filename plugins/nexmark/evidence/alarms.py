@@ -24,10 +24,10 @@ def alarm_lines(store: Store, night: NightRow) -> list[str]:
 
 def alarm_groups(store: Store, night: NightRow) -> list[Group]:
     """Return what is red in a night and not accepted, by the build that it began with."""
-    red = {(row.query, row.metric) for row in store.verdicts(night.id) if row.red}
+    red = {x.key for x in store.verdicts(night.id) if x.red}
     if not red:
         return []
-    tonight = [x for x in store.query_verdicts(night.id) if (x.query, x.metric) in red]
+    tonight = [x for x in store.verdicts(night.id) if x.key in red]
     earlier = [x for x in store.earlier(night.id, NIGHTS, {query for query, _ in red}) if x]
     builds = store.candidates(verdicts[0].night for verdicts in earlier)
     history = [(builds[verdicts[0].night], verdicts) for verdicts in earlier]
@@ -71,5 +71,5 @@ def acks_of(store: Store, dags: Collection[str]) -> list[Acknowledged]:
 def acks_for(store: Store, night: NightRow) -> list[Acknowledged]:
     """Return what was accepted for the engine, workload and cluster of a night, oldest first."""
     rows = store.acceptances(night.engine, night.workload, night.cluster)
-    covers = {x.acceptance_id: x.query for x in store.verdicts(night.id)}
+    covers = {x.acceptance: x.query for x in store.verdicts(night.id)}
     return [Acknowledged(row, x, covers.get(row.id)) for row, x in states(rows, datetime.now(UTC))]

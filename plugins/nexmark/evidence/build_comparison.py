@@ -75,7 +75,7 @@ def compare_builds(
         [x for x in history.figures(store, [night.id for night in nights], CPU) if x.decides]
         for nights in (ours, theirs)
     )
-    own, others_own = ([x for x in found if x.night_id in alike] for found in (rows, others))
+    own, others_own = ([x for x in found if x.night in alike] for found in (rows, others))
     lines = compare(own, others_own, rows, others, new.id, old.id)
     logs = [math.log(line.ratio) for line in lines if line.ratio]
     mean, paired = math.exp(fmean(logs)) if logs else None, sum(line.paired for line in lines)

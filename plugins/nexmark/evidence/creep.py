@@ -93,7 +93,7 @@ def _chains(
 
 
 def _shared(store: Store, night: NightRow, metric: str) -> float:
-    rows = [x for x in store.query_verdicts(night.id) if x.metric == metric]
+    rows = [x for x in store.verdicts(night.id) if x.metric == metric]
     suite = next((x.noise for x in rows if x.query == SUITE), None)
     return shared_noise(suite, [x.noise for x in rows if x.query != SUITE and x.noise])
 

@@ -12,12 +12,13 @@ from nexmark.attribution.explained import Attribution, CostChange, words
 from nexmark.config.fields import is_reserved
 from nexmark.evidence.pairs import CHANGED, Arms, arms_of
 from nexmark.evidence.rows import Row
-from nexmark.model import ARMS, MIN_PAIRS, SUITE, WALL, Arm, Value
+from nexmark.model import ARMS, MIN_PAIRS, SUITE, WALL, Arm
 from nexmark.secrets import shown as hidden
 from nexmark.secrets import without_secrets
 from nexmark.store import Store
 from nexmark.store.gate_rows import observed
-from nexmark.store.table_rows import NightRow, RepetitionRow, VerdictRow
+from nexmark.store.table_rows import NightRow, RepetitionRow
+from nexmark.verdict.verdict import Verdict
 
 EXPLAINED = 3  # the most red queries that are explained under the table; the evidence explains all
 WIDTH = 320
@@ -65,7 +66,7 @@ class ConfOfArms:
 
 
 def attribution_of(
-    store: Store, run: str, query: str, verdicts: Iterable[VerdictRow] | None = None
+    store: Store, run: str, query: str, verdicts: Iterable[Verdict] | None = None
 ) -> Attribution | None:
     """Return why a query of a run changed; None where there is nothing to compare it with.
 
@@ -90,8 +91,8 @@ def attribution_of(
         arms[Arm.CANDIDATE],
         baseline,
         stated=stated,
-        verdict=Value(deciding.value) if deciding else None,
-        wall_verdict=Value(wall.value) if wall else None,
+        verdict=deciding.value if deciding else None,
+        wall_verdict=wall.value if wall else None,
         paired=paired,
     )
 

@@ -72,7 +72,7 @@ def self_tests(
     """
     rows = store.self_tests(engine, TESTS, version=version, dags=dags)
     version = rows[0].gate_version if rows else version
-    results = ((Test(x.kind), alarmed(Value(x.value))) for x in rows)
+    results = ((Test(x.kind), alarmed(x.value)) for x in rows)
     return SelfTests(tuple(rows), rates(results, version))
 
 
@@ -101,7 +101,7 @@ def gate_health(store: Store, dags: Collection[str]) -> GateHealth:
 
 def right(test: SelfTestRow) -> bool | None:
     """Tell whether the gate was right about a known change; None where it came to no verdict."""
-    said = alarmed(Value(test.value))
+    said = alarmed(test.value)
     return None if said is None else said == (test.kind == Test.SLOWDOWN)
 
 

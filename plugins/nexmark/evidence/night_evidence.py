@@ -22,14 +22,17 @@ from nexmark.evidence.summary import (
     summary,
     watch_lines,
 )
-from nexmark.model import CPU, METRICS, SUITE, WALL, Metric, grouped, metric_of
+from nexmark.model import CPU, METRICS, SUITE, WALL, Metric, Value, grouped, metric_of
 from nexmark.store import Store, history
 from nexmark.store.accepting import confs_of_candidate
 from nexmark.store.reading import of_one_moment
-from nexmark.store.table_rows import NightRow, RepetitionRow, SelfTestRow, ValidationRow, VerdictRow
+from nexmark.store.table_rows import NightRow, RepetitionRow, SelfTestRow, ValidationRow
+from nexmark.verdict.verdict import Verdict
 
 NOTABLE = 0.02  # a smaller difference in state is not shown
 UNDECIDED = SignOffDecision()
+_NOTABLE = frozenset({Value.WATCH, Value.FASTER})
+"""The verdicts on the wall-clock time that a line of a night shows."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,7 @@ class CommonEvidence:
 
     night: NightRow
     written: datetime = field(default_factory=lambda: datetime.now(UTC))
-    verdicts: tuple[VerdictRow, ...]
+    verdicts: tuple[Verdict, ...]
     validations: tuple[ValidationRow, ...]
     builds: tuple[BuildRole, ...]
     host_names: tuple[str, ...]
@@ -237,7 +240,7 @@ def night_evidence(
 
 
 def lines_of(
-    rows: Sequence[Row], verdicts: Iterable[VerdictRow], arms: Mapping[str, Arms]
+    rows: Sequence[Row], verdicts: Iterable[Verdict], arms: Mapping[str, Arms]
 ) -> Iterator[QueryLine]:
     """Return a line per query, in the order of the rows."""
     walls = {row.query: row for row in verdicts if row.metric == WALL}
@@ -246,9 +249,9 @@ def lines_of(
         state = own.ratio("state_bytes_max")
         yield QueryLine(
             row=row,
-            look=look(row.verdict, known=row.acceptance is not None),
+            look=look(row.value, known=row.accepted),
             wall=wall.ratio if wall and wall.ratio else own.ratio(WALL),
-            wall_look=look(wall.value) if wall and wall.value in ("WATCH", "FASTER") else None,
+            wall_look=look(wall.value) if wall and wall.value in _NOTABLE else None,
             plan=own.plan,
             state_bytes=own.median("state_bytes_max"),
             state=state if state is not None and abs(state - 1) >= NOTABLE else None,
@@ -256,7 +259,7 @@ def lines_of(
         )
 
 
-def builds_of(store: Store, night: NightRow, verdicts: Iterable[VerdictRow]) -> list[BuildRole]:
+def builds_of(store: Store, night: NightRow, verdicts: Iterable[Verdict]) -> list[BuildRole]:
     """Return each build with its role: the candidate, and what the queries are compared with."""
     compared: dict[tuple[str, str | None], list[str]] = {}
     for query, build in (night.baselines or {}).items():
@@ -276,7 +279,7 @@ def builds_of(store: Store, night: NightRow, verdicts: Iterable[VerdictRow]) -> 
     ]
 
 
-def accepted_arms(store: Store, verdicts: Iterable[VerdictRow]) -> dict[str, list[RepetitionRow]]:
+def accepted_arms(store: Store, verdicts: Iterable[Verdict]) -> dict[str, list[RepetitionRow]]:
     """Return the rows of the accepted runs that queries are compared with by bounds."""
     compared = [row for row in verdicts if row.baseline_run and row.decides and row.query != SUITE]
     rows: list[RepetitionRow] = []

@@ -34,43 +34,37 @@ class Look:
     meaning: str
 
 
-_LOOKS: Mapping[str, tuple[str, str, int, str]] = {
-    Value.INVALID: ("cross", "bad", 0, "The result is wrong, or the figures cannot be trusted."),
-    Value.MISSING: ("hole", "bad", 1, "It did not deliver all its repetitions."),
-    Value.REGRESSION: ("up", "bad", 2, "Slower; measured twice in the same night."),
-    Value.SUSPECT: ("question", "bad", 3, "Looks changed, and could not be measured again."),
-    Value.WATCH: ("eye", "warn", 4, "A slow drift, or a metric that does not decide has changed."),
-    Value.SOURCE_BOUND: (
-        *("bars", "warn", 5),
-        "The source is hardly faster than the query: the figures may be the source's.",
-    ),
-    Value.UNCONFIRMED: (
-        *("wave", "calm", 6),
-        "Looked changed, and was not when it was measured again the same night.",
-    ),
-    Value.FASTER: ("down", "good", 7, "Better, by the same test the other way round."),
-    Value.CALIBRATING: ("dots", "calm", 8, "Nothing to compare with yet, or the noise is unknown."),
-    Value.OK: ("check", "good", 9, "No change that this night could have told from noise."),
+_SHAPES: Mapping[Value, tuple[str, str]] = {
+    Value.INVALID: ("cross", "bad"),
+    Value.MISSING: ("hole", "bad"),
+    Value.REGRESSION: ("up", "bad"),
+    Value.SUSPECT: ("question", "bad"),
+    Value.WATCH: ("eye", "warn"),
+    Value.SOURCE_BOUND: ("bars", "warn"),
+    Value.UNCONFIRMED: ("wave", "calm"),
+    Value.FASTER: ("down", "good"),
+    Value.OK: ("check", "good"),
+    Value.CALIBRATING: ("dots", "calm"),
 }
-_UNJUDGED = Look(NOT_JUDGED, "hole", "calm", 4, "No verdict is recorded (yet).")
+"""The shape and the tone of each value."""
+_UNJUDGED = Look(NOT_JUDGED, "hole", "calm", Value.WATCH.attention, "No verdict is recorded (yet).")
 _KNOWN = 20  # accepted reds come after open ones
 
 
-def look(value: str | None, *, known: bool = False) -> Look:
+def look(value: Value | None, *, known: bool = False) -> Look:
     """Return how a verdict looks; ``known``: somebody has accepted it."""
     if value is None:
         return _UNJUDGED
-    if value not in _LOOKS:
-        return Look(value, "question", "calm", _UNJUDGED.rank, "A value of another gate version.")
-    shape, tone, rank, meaning = _LOOKS[value]
+    shape, tone = _SHAPES[value]
+    meaning = f"{value.meaning[0].upper()}{value.meaning[1:]}."
     if known:
-        return Look(f"{value} (accepted)", shape, "calm", rank + _KNOWN, meaning)
-    return Look(value, shape, tone, rank, meaning)
+        return Look(f"{value} (accepted)", shape, "calm", value.attention + _KNOWN, meaning)
+    return Look(value, shape, tone, value.attention, meaning)
 
 
 def legend() -> list[Look]:
-    """Return how all values look, the worst first."""
-    return [look(value) for value in _LOOKS]
+    """Return how all values look, the one that needs attention first at the top."""
+    return [look(value) for value in sorted(Value, key=lambda value: value.attention)]
 
 
 PAGE = 50

@@ -15,10 +15,10 @@ from nexmark.model import (
     Arm,
     Basis,
     Stage,
+    common_basis,
     grouped,
     median_of,
     metric_of,
-    one_basis,
 )
 from nexmark.store import Store
 from nexmark.store.table_rows import RepetitionRow
@@ -147,15 +147,15 @@ def arms_of(
 
 
 def pairs_of(
-    rows: Iterable[RepetitionRow], basis: str | None = None, metric: str = CPU
+    rows: Iterable[RepetitionRow], basis: Basis | None = None, metric: str = CPU
 ) -> list[PairOfRuns]:
     """Return the pairs of one query, by stage and number, with the figures of a metric.
 
     Without a ``basis``, the figures are on the one that all repetitions have, as the gate's are.
     """
     own = [row for row in rows if row.arm in ARMS and row.stage in STAGES]
-    if basis not in list(Basis):
-        basis = one_basis(row.cpu_s_per_mevent_steady for row in own if row.ok)
+    if basis is None:
+        basis = common_basis(row.cpu_s_per_mevent_steady for row in own if row.ok)
     column = metric_of(metric).column(basis)
     pairs = []
     for (stage, number), runs in sorted(grouped(own, lambda x: (x.stage, x.number)).items()):

@@ -24,7 +24,8 @@ from nexmark.night.run_directory import RunDirectory
 from nexmark.store import Store, history
 from nexmark.store.query_history import LevelChange, RatioPoint, lasting_changes, trail
 from nexmark.store.reading import of_one_moment
-from nexmark.store.table_rows import NightRow, RepetitionRow, VerdictRow
+from nexmark.store.table_rows import NightRow, RepetitionRow
+from nexmark.verdict.verdict import Verdict
 
 NIGHTS = 400  # so far back a query is followed
 
@@ -66,7 +67,7 @@ class QueryEvidence(CommonEvidence):
     source: QuerySource | None
 
     @property
-    def verdict(self) -> VerdictRow | None:
+    def verdict(self) -> Verdict | None:
         """The verdict that decides."""
         return next((row for row in self.verdicts if row.decides), None)
 
@@ -79,7 +80,7 @@ class QueryEvidence(CommonEvidence):
     def look(self) -> Look:
         """How the verdict that decides looks."""
         row = self.verdict
-        return look(row.value, known=row.acceptance_id is not None) if row else look(None)
+        return look(row.value, known=row.acceptance is not None) if row else look(None)
 
 
 @of_one_moment
@@ -159,7 +160,7 @@ def source_of(query: str) -> QuerySource | None:
     return QuerySource(reference_sql(query), text, place, title)
 
 
-def _since(store: Store, night: NightRow, verdicts: Sequence[VerdictRow]) -> str:
+def _since(store: Store, night: NightRow, verdicts: Sequence[Verdict]) -> str:
     red = {(row.query, row.metric) for row in verdicts if row.red}
     for group in alarm_groups(store, night) if red else ():
         if any((x.verdict.query, x.verdict.metric) in red for x in group.alarms):

@@ -9,56 +9,39 @@ from nexmark.model import (
     METRICS,
     SUITE,
     Arm,
+    Basis,
     Stage,
     Value,
+    common_basis,
     grouped,
     median_of,
     metric_of,
-    one_basis,
 )
 from nexmark.store import Store
-from nexmark.store.table_rows import NightRow, RepetitionRow, ValidationRow, VerdictRow
-
-_OF_VERDICT = {
-    **{name: name for name in ("baseline", "ratio", "lo", "hi", "mde", "reason", "baseline_run")},
-    **{"verdict": "value", "red": "red", "acceptance": "acceptance_id", "pairs": "pairs"},
-}
-"""Fields of a row, and the columns of the verdict that they are."""
+from nexmark.store.table_rows import NightRow, RepetitionRow, ValidationRow
+from nexmark.verdict.verdict import Verdict
 
 
 @dataclass(frozen=True)
 class Row:
-    """One query of a night; a field without a figure is None.
+    """One query of a night with its deciding ``verdict``; a field without a figure is None.
 
     ``wall_s`` and ``cpu_s`` are medians over the ``repetitions`` that count, from the start of the
-    query to its last batch; ``cores`` and ``throughput_per_core`` follow from them. ``metric``
-    decides: ``cpu_s_per_mevent`` on its ``basis`` (steady or application), of the verdict if there
-    is one, or one of the ``figures``, the medians of what is ``tabled``. ``baseline`` and ``ratio``
-    are of it; in a night of pairs with its 95 % interval ``lo``, ``hi``. ``mde`` is the smallest
-    slowdown that could have been seen (0.07 is 7 %). ``acceptance`` (its id) covers the verdict.
-    ``result``: right, WRONG, unmeasured, unverified, not run, or pruned: nobody can tell any more.
+    query to its last batch; ``cores`` and ``throughput_per_core`` follow from them.
+    ``cpu_s_per_mevent`` is on ``basis``, as the verdict has it if it compared CPU time.
+    ``figures`` has the medians of the metrics that are ``tabled``. ``result``: right, WRONG,
+    unmeasured, unverified, not run, or pruned: nobody can tell any more.
     """
 
     query: str
-    metric: str = CPU
+    verdict: Verdict | None = None
     repetitions: int = 0
     events: int | None = None
     wall_s: float | None = None
     cpu_s: float | None = None
     result: str = "not run"
     cpu_s_per_mevent: float | None = None
-    basis: str | None = None
-    baseline: float | None = None
-    ratio: float | None = None
-    lo: float | None = None
-    hi: float | None = None
-    mde: float | None = None
-    verdict: str | None = None
-    reason: str | None = None
-    baseline_run: str | None = None
-    red: bool = False
-    acceptance: int | None = None
-    pairs: int | None = None
+    basis: Basis | None = None
     figures: Mapping[str, float | None] = field(default_factory=dict)
 
     @property
@@ -70,6 +53,61 @@ class Row:
     def throughput_per_core(self) -> float | None:
         """Events per second and core, which is events per CPU-second."""
         return self.events / self.cpu_s if self.events is not None and self.cpu_s else None
+
+    @property
+    def value(self) -> Value | None:
+        """The value of the verdict, None where the query was not judged."""
+        return self.verdict.value if self.verdict else None
+
+    @property
+    def reason(self) -> str:
+        """The reason of the verdict, "" where the query was not judged."""
+        return self.verdict.reason if self.verdict else ""
+
+    @property
+    def metric(self) -> str:
+        """The metric that decides."""
+        return self.verdict.metric if self.verdict else CPU
+
+    @property
+    def ratio(self) -> float | None:
+        """Candidate / baseline."""
+        return self.verdict.ratio if self.verdict else None
+
+    @property
+    def lo(self) -> float | None:
+        """The lower end of the 95 % interval of the ratio."""
+        return self.verdict.lo if self.verdict else None
+
+    @property
+    def hi(self) -> float | None:
+        """The upper end of the 95 % interval of the ratio."""
+        return self.verdict.hi if self.verdict else None
+
+    @property
+    def mde(self) -> float | None:
+        """The smallest slowdown that the night could have seen (0.07 is 7 %)."""
+        return self.verdict.mde if self.verdict else None
+
+    @property
+    def pairs(self) -> int:
+        """The number of first pairs, 0 in a night by bounds."""
+        return self.verdict.pairs if self.verdict else 0
+
+    @property
+    def baseline_run(self) -> str | None:
+        """The accepted run that the query was compared with, in a night by bounds."""
+        return self.verdict.baseline_run if self.verdict else None
+
+    @property
+    def red(self) -> bool:
+        """Whether the query fails the night."""
+        return self.verdict is not None and self.verdict.red
+
+    @property
+    def accepted(self) -> bool:
+        """Whether an acceptance covers the verdict."""
+        return self.verdict is not None and self.verdict.acceptance is not None
 
 
 def rows_of(store: Store, night: NightRow, repetitions: Iterable[RepetitionRow]) -> list[Row]:
@@ -91,26 +129,27 @@ def rows_of(store: Store, night: NightRow, repetitions: Iterable[RepetitionRow])
 def _row(
     query: str,
     repetitions: Sequence[RepetitionRow],
-    verdict: VerdictRow | None,
+    verdict: Verdict | None,
     validation: ValidationRow | None,
 ) -> Row:
     right = [row for row in repetitions if row.ok]
-    basis = one_basis(row.cpu_s_per_mevent_steady for row in right) if right else None
-    figure = metric_of(CPU).column(basis) if basis else ""
-    cpu = median_of([getattr(row, figure) for row in right]) if figure else None
-    of_figures = verdict is not None and metric_of(verdict.metric).tabled
-    judged = verdict is not None and verdict.candidate is not None and not of_figures
+    cpu: float | None
+    if verdict and verdict.candidate is not None and not metric_of(verdict.metric).tabled:
+        basis, cpu = verdict.basis, verdict.candidate
+    else:
+        basis = common_basis(row.cpu_s_per_mevent_steady for row in right) if right else None
+        column = metric_of(CPU).column(basis)
+        cpu = median_of(row.figure(column) for row in right)
     return Row(
         query=query,
-        metric=verdict.metric if verdict else CPU,
+        verdict=verdict,
         repetitions=len(right),
         events=right[0].events if right else None,
         wall_s=median_of(row.wall_s for row in right),
         cpu_s=median_of(row.cpu_s for row in right),
         result=_result(repetitions, validation),
-        cpu_s_per_mevent=verdict.candidate if verdict and judged else cpu,
-        basis=verdict.basis if verdict and judged else basis,
-        **{own: getattr(verdict, name) for own, name in _OF_VERDICT.items() if verdict},
+        cpu_s_per_mevent=cpu,
+        basis=basis,
         figures={
             name: median_of([(row.figures or {}).get(name) for row in right])
             for name, metric in METRICS.items()
@@ -133,7 +172,7 @@ def _result(repetitions: Sequence[RepetitionRow], validation: ValidationRow | No
 
 def _result_of_pruned(row: Row) -> str:
     """Return the result of a query without its repetitions, which may have said more."""
-    known = row.result == "WRONG" or row.verdict not in (None, Value.INVALID, Value.MISSING)
+    known = row.result == "WRONG" or row.value not in (None, Value.INVALID, Value.MISSING)
     return row.result if known else "pruned"
 
 

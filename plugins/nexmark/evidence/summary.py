@@ -12,53 +12,43 @@ from nexmark.evidence.rows import Row
 from nexmark.model import Mode, Value, metric_of
 from nexmark.night.run_directory import RunDirectory
 from nexmark.store.accepting import confs_of_candidate
-from nexmark.store.table_rows import CompatibilityRow, NightRow, VerdictRow
+from nexmark.store.table_rows import CompatibilityRow, NightRow
+from nexmark.verdict.verdict import Verdict
 
 NAMED = 8
 REASONS = 3
 GROSS = 1.1  # told also while the gate is calibrating
 COUNTED = frozenset({Value.UNCONFIRMED, Value.OK, Value.CALIBRATING})  # their queries are not named
 WIDTH = 120
-SAID = {
-    Value.INVALID: "invalid",
-    Value.MISSING: "missing",
-    Value.REGRESSION: "slower",
-    Value.SUSPECT: "suspect",
-    Value.WATCH: "to watch",
-    Value.SOURCE_BOUND: "bound by their source",
-    Value.UNCONFIRMED: "not confirmed",
-    Value.FASTER: "faster",
-    Value.OK: "unchanged",
-    Value.CALIBRATING: "not compared",
-}
+BY_ATTENTION = sorted(Value, key=lambda value: value.attention)
 
 
-def failed(rows: Sequence[Row], suite: VerdictRow | None = None) -> bool:
+def failed(rows: Sequence[Row], suite: Verdict | None = None) -> bool:
     """Tell whether the night is red; one without any verdict is."""
     if suite is not None and suite.red:
         return True
-    return not any(row.verdict for row in rows) or any(row.red for row in rows)
+    return not any(row.value for row in rows) or any(row.red for row in rows)
 
 
-def nothing_compared(rows: Sequence[Row], suite: VerdictRow | None = None) -> str:
+def nothing_compared(rows: Sequence[Row], suite: Verdict | None = None) -> str:
     """The reason why a night that is not red has compared no query; '' for any other night."""
     if failed(rows, suite) or any(row.ratio for row in rows):
         return ""
-    if any(row.verdict not in (None, Value.CALIBRATING) for row in rows):
+    if any(row.value not in (None, Value.CALIBRATING) for row in rows):
         return ""
-    reasons = list(dict.fromkeys(row.reason for row in rows if row.verdict and row.reason))
+    reasons = list(dict.fromkeys(row.reason for row in rows if row.reason))
     return " | ".join(reasons[:REASONS]) or "there is no baseline"
 
 
 def is_gross(row: Row) -> bool:
     """Tell whether every pair is much slower, though the gate does not know the noise yet."""
-    return row.verdict == Value.CALIBRATING and row.lo is not None and row.lo > GROSS
+    return row.value == Value.CALIBRATING and row.lo is not None and row.lo > GROSS
 
 
 def summary(
     night: NightRow,
     rows: Sequence[Row],
-    suite: VerdictRow | None = None,
+    suite: Verdict | None = None,
     broken: Collection[str] = (),
 ) -> list[str]:
     """Return three lines: what happened, why, what to do.
@@ -79,7 +69,7 @@ def health(night: NightRow, rows: Sequence[Row], tests: SelfTests) -> list[str]:
     if night.mode == Mode.BOUNDS:
         return []
     parts = [f"mode {night.mode}"]
-    pairs = max((row.repetitions or row.pairs or 0 for row in rows), default=0)
+    pairs = max((row.repetitions or row.pairs for row in rows), default=0)
     if night.baselines:
         builds = sorted(set(night.baselines.values()))
         parts.append(f"{pairs} pairs with build {' and '.join(builds)}")
@@ -94,7 +84,7 @@ def health(night: NightRow, rows: Sequence[Row], tests: SelfTests) -> list[str]:
     return [f"Gate: {each}." for each in told]
 
 
-def watch_lines(rows: Sequence[Row], suite: VerdictRow | None) -> list[str]:
+def watch_lines(rows: Sequence[Row], suite: Verdict | None) -> list[str]:
     """Return one line on what is to be watched, and why; none where nothing is."""
     reasons = [f"{row.query}: {row.reason}" for row in _with(rows, Value.WATCH)]
     if suite is not None and suite.value == Value.WATCH:
@@ -103,7 +93,7 @@ def watch_lines(rows: Sequence[Row], suite: VerdictRow | None) -> list[str]:
 
 
 def _with(rows: Sequence[Row], value: Value) -> list[Row]:
-    return [row for row in rows if row.verdict == value]
+    return [row for row in rows if row.value == value]
 
 
 def _on_fewer_pairs(night: NightRow, rows: Sequence[Row]) -> list[Row]:
@@ -111,28 +101,27 @@ def _on_fewer_pairs(night: NightRow, rows: Sequence[Row]) -> list[Row]:
     return [
         row
         for row in rows
-        if row.verdict not in (Value.MISSING, Value.INVALID)
-        and 0 < (row.pairs or 0) < night.repetitions
+        if row.value not in (Value.MISSING, Value.INVALID) and 0 < row.pairs < night.repetitions
     ]
 
 
-def _what(night: NightRow, rows: Sequence[Row], suite: VerdictRow | None) -> str:
-    if not any(row.verdict for row in rows):
+def _what(night: NightRow, rows: Sequence[Row], suite: Verdict | None) -> str:
+    if not any(row.value for row in rows):
         return "NIGHT NOT JUDGED: no verdict is recorded."
     if why := nothing_compared(rows, suite):
         right = sum(row.result == "right" for row in rows)
         return f"NOTHING COMPARED: {why}; {right} of {len(rows)} results are right."
     parts = []
-    if known := [row for row in rows if row.acceptance is not None]:
+    if known := [row for row in rows if row.accepted]:
         parts.append(f"{len(known)} known and accepted ({_names(known)})")
-    for value, words in SAID.items():
-        found = [row for row in _with(rows, value) if row.acceptance is None]
+    for value in BY_ATTENTION:
+        found = [row for row in _with(rows, value) if not row.accepted]
         if value == Value.CALIBRATING and (learning := [row for row in found if row.ratio]):
             parts.append(f"{len(learning)} compared, no verdict yet")
             found = [row for row in found if not row.ratio]
         if found:
             named = "" if value in COUNTED else f" ({_names(found)})"
-            parts.append(f"{len(found)} {words}{named}")
+            parts.append(f"{len(found)} {value.counted}{named}")
     if fewer := _on_fewer_pairs(night, rows):
         parts.append(f"{len(fewer)} with repetitions that failed ({_names(fewer)})")
     ratios = [row.ratio for row in rows if row.ratio]
@@ -146,10 +135,10 @@ def _what(night: NightRow, rows: Sequence[Row], suite: VerdictRow | None) -> str
     return f"NIGHT {'FAILED' if failed(rows, suite) else 'OK'}: {'; '.join(parts)}."
 
 
-def _why(night: NightRow, rows: Sequence[Row], suite: VerdictRow | None) -> str:
-    bad = [row for value in SAID for row in _with(rows, value) if row.red]
+def _why(night: NightRow, rows: Sequence[Row], suite: Verdict | None) -> str:
+    bad = [row for value in BY_ATTENTION for row in _with(rows, value) if row.red]
     if bad:
-        reasons = [f"{row.query}: {shorten(row.reason or '', WIDTH)}" for row in bad]
+        reasons = [f"{row.query}: {shorten(row.reason, WIDTH)}" for row in bad]
         return f"Why: {_first(reasons)}"
     if suite is not None and suite.red:
         return f"Why: no query by itself, but {suite.reason}."
@@ -167,7 +156,7 @@ def _why(night: NightRow, rows: Sequence[Row], suite: VerdictRow | None) -> str:
     return f"Why: {' | '.join(reasons[:REASONS]) or 'the night did not get so far'}."
 
 
-def _next(night: NightRow, rows: Sequence[Row], suite: VerdictRow | None) -> str:
+def _next(night: NightRow, rows: Sequence[Row], suite: Verdict | None) -> str:
     accept = _accept(night)
     invalid = [row for row in _with(rows, Value.INVALID) if row.red]
     if wrong := [row for row in invalid if row.result == "WRONG"]:
@@ -177,11 +166,11 @@ def _next(night: NightRow, rows: Sequence[Row], suite: VerdictRow | None) -> str
         return f"Next: fix the cause named above, then clear {invalid[0].query}'s tasks."
     if missing := [row.query for row in _with(rows, Value.MISSING) if row.red]:
         return f"Next: read the log of {missing[0]}'s failed task, put it right, clear the task."
-    if suspect := [row for row in rows if row.red and row.verdict == Value.SUSPECT]:
+    if suspect := [row for row in rows if row.red and row.value == Value.SUSPECT]:
         return f"Next: read why {suspect[0].query} was not measured again, clear `confirmation`."
     if suite is not None and suite.red and not _with(rows, Value.REGRESSION):
         return f"Next: look at the largest ratios above; if it is meant to be so: {accept}"
-    if slower := [row for row in rows if row.red and row.verdict == Value.REGRESSION]:
+    if slower := [row for row in rows if row.red and row.value == Value.REGRESSION]:
         place = RunDirectory(Path(night.directory)).group(slower[0].query).path
         return f"Next: compare plan and batches in {place}; if it is meant to be so: {accept}"
     return _next_when_green(night, rows, accept)

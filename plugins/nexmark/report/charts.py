@@ -11,12 +11,12 @@ from nexmark.evidence.night_list import look
 from nexmark.evidence.pairs import STAGES, BatchMedian, CpuCurve, PairOfRuns
 from nexmark.evidence.query_evidence import QueryEvidence
 from nexmark.evidence.rows import ArmLatency
-from nexmark.model import ARMS, Metric, grouped, metric_of
+from nexmark.model import ARMS, Metric, Value, grouped, metric_of
 from nexmark.report import vega_lite as vega
 from nexmark.report.rendering import count, moment
 from nexmark.report.vega_lite import Chart
 from nexmark.store.query_history import LevelChange, RatioPoint
-from nexmark.store.table_rows import VerdictRow
+from nexmark.verdict.verdict import Verdict
 
 _MOST_IN_TABLE = 40  # points of a curve, evenly spread
 _STAGE_COLORS = {"first pairs": "candidate", "fresh pairs": "warn"}
@@ -54,7 +54,7 @@ def query_charts(found: QueryEvidence) -> list[Chart]:
         charts.append(arms_chart(found.pairs, found.metric))
     if found.latencies:
         charts.append(latency_chart(found.latencies))
-    if any(point.ratio is not None for point in found.points):
+    if any(point.verdict.ratio is not None for point in found.points):
         charts.append(history_chart(found.points, found.changes, found.acks))
     return charts
 
@@ -91,7 +91,7 @@ def latency_chart(latencies: Sequence[ArmLatency]) -> Chart:
     )
 
 
-def pairs_chart(pairs: Sequence[PairOfRuns], metric: Metric, verdict: VerdictRow | None) -> Chart:
+def pairs_chart(pairs: Sequence[PairOfRuns], metric: Metric, verdict: Verdict | None) -> Chart:
     """Return candidate / baseline of each pair, over the interval of the verdict."""
     known = [(pair, pair.ratio) for pair in pairs if pair.ratio is not None]
     data = [
@@ -156,17 +156,22 @@ def history_chart(
     points: Sequence[RatioPoint], changes: Sequence[LevelChange], acks: Sequence[Acknowledged]
 ) -> Chart:
     """Return the ratio night by night, with change points and acceptances."""
-    rows = [(x, look(x.value, known=x.acceptance is not None), _stamp(x.started)) for x in points]
+    rows = [
+        (point, verdict, look(verdict.value, known=verdict.acceptance is not None))
+        for point, verdict in ((point, point.verdict) for point in points)
+    ]
     data = [
         {
-            "night": at,
+            "night": _stamp(point.started),
             "label": moment(point.started),
             "verdict": seen.word,
-            "tone": _tone(seen.tone == "bad", seen.tone if point.value != "OK" else ""),
-            **{name: _rounded(getattr(point, name)) for name in ("ratio", "lo", "hi")},
+            "tone": _tone(seen.tone == "bad", seen.tone if verdict.value != Value.OK else ""),
+            "ratio": _rounded(verdict.ratio),
+            "lo": _rounded(verdict.lo),
+            "hi": _rounded(verdict.hi),
         }
-        for point, seen, at in rows
-        if point.ratio is not None
+        for point, verdict, seen in rows
+        if verdict.ratio is not None
     ]
     levels = [(x.first.started, f"{x.change.before:.3f} → {x.change.after:.3f}") for x in changes]
     dated = [{"night": _stamp(at), "label": f"{moment(at)[:10]}: {x}"} for at, x in levels]
@@ -188,8 +193,16 @@ def history_chart(
         vega.layered(data, layers),
         ("night", "verdict", "ratio", "from", "to", "build", "baseline"),
         tuple(
-            (moment(x.started), seen.word, x.ratio, x.lo, x.hi, x.build[:19], x.baseline[:19])
-            for x, seen, _ in rows[::-1]
+            (
+                moment(point.started),
+                seen.word,
+                verdict.ratio,
+                verdict.lo,
+                verdict.hi,
+                verdict.build[:19],
+                point.baseline[:19],
+            )
+            for point, verdict, seen in rows[::-1]
         ),
     )
 

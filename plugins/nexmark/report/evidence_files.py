@@ -15,7 +15,7 @@ import math
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,8 @@ from nexmark.evidence.signoffs import EVIDENCE, HTML, SUMS, digest, seal
 from nexmark.home import whole_directory, write_text
 from nexmark.report.charts import night_charts, query_charts, time_charts
 from nexmark.report.evidence_json import night_json, query_json
-from nexmark.report.rendering import IDS, environment, plain, standalone
+from nexmark.report.plain import IDS, plain, plain_row, plain_verdict
+from nexmark.report.rendering import environment, standalone
 from nexmark.report.table import render_table, report_text
 from nexmark.store import Store
 from nexmark.store.table_rows import RepetitionRow
@@ -61,7 +62,14 @@ def write_report(directory: Path, store: Store, run: str) -> Report:
     """
     report = make_report(store, run)
     night = report.night
-    rows = [{**asdict(x), **{name: getattr(x, name) for name in DERIVED}} for x in report.rows]
+    rows = [
+        {
+            **plain_row(row),
+            "cores": row.cores,
+            "throughput_per_core": row.throughput_per_core,
+        }
+        for row in report.rows
+    ]
     repetitions = store.repetitions(night.id)
     content = {
         "schema_version": _REPORT_SCHEMA,
@@ -71,15 +79,18 @@ def write_report(directory: Path, store: Store, run: str) -> Report:
         "alarms": list(report.alarms),
         "rows": rows,
         "compatibility": plain(report.upgrades.rows, keep=IDS),
-        "verdicts": plain(store.verdicts(night.id), keep=IDS),
+        "verdicts": [
+            {"night_id": verdict.night, **plain_verdict(verdict)}
+            for verdict in store.verdicts(night.id)
+        ],
         "validations": plain(store.validations(night.id), keep=IDS),
         "repetitions": plain(repetitions, keep=IDS),
     }
     directory.mkdir(parents=True, exist_ok=True)
     write_text(directory / "table.txt", report_text(report) + "\n")
-    names = [x.name for x in fields(Row) if x.name != "figures"]
-    tabled = dict.fromkeys(name for row in rows for name in row["figures"])
-    lines = [{**row, **row["figures"]} for row in rows]
+    tabled = dict.fromkeys(name for row in report.rows for name in row.figures)
+    names = [name for name in plain_row(Row("")) if name != "figures"]
+    lines = [{**line, **row.figures} for line, row in zip(rows, report.rows, strict=True)]
     write_text(directory / "results.csv", _csv([*names, *DERIVED, *tabled], lines))
     columns = [x.name for x in RepetitionRow.__table__.columns if x.name not in NOT_IN_CSV]
     write_text(directory / "repetitions.csv", _csv(columns, map(vars, repetitions)))

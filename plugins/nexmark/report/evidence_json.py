@@ -8,7 +8,7 @@ from nexmark.evidence.night_evidence import NightEvidence
 from nexmark.evidence.pairs import OF_BATCH, STAGES, PairOfRuns
 from nexmark.evidence.query_evidence import QueryEvidence
 from nexmark.model import ARMS
-from nexmark.report.rendering import IDS, plain
+from nexmark.report.plain import IDS, plain, plain_point, plain_row, plain_verdict
 from nexmark.report.table import report_text
 from nexmark.secrets import without_any_secret
 from nexmark.store.table_rows import RepetitionRow
@@ -32,7 +32,7 @@ def night_json(found: NightEvidence) -> dict[str, Any]:
         summary=list(found.report.lines),
         alarms=list(found.report.alarms),
         table=report_text(found.report),
-        rows=plain(found.report.rows),
+        rows=[plain_row(row) for row in found.report.rows],
         decision=plain(found.decision, leave_out=("bundle",)),
         compatibility=plain(found.report.upgrades.rows),
         self_test={"tonight": plain(found.tonight), "words": rates.words, **plain(rates)},
@@ -49,8 +49,8 @@ def query_json(found: QueryEvidence) -> dict[str, Any]:
         found,
         **{name: plain(getattr(found, name)) for name in as_they_are},
         pairs=[_pair(pair) for pair in found.pairs],
-        history=plain(found.points),
-        changes=[plain(x.change) | {"build": x.first.build} for x in found.changes],
+        history=[plain_point(point) for point in found.points],
+        changes=[plain(x.change) | {"build": x.first.verdict.build} for x in found.changes],
         creeps=plain(found.creeps),
         plans={**plain(plans.arms), "changed": plans.changed, "diff": "\n".join(plans.diff)},
         batches=[x for row in found.runs if row.stage in STAGES for x in _batches(row)],
@@ -61,7 +61,7 @@ def query_json(found: QueryEvidence) -> dict[str, Any]:
 
 def _evidence(found: NightEvidence | QueryEvidence, **own: Any) -> dict[str, Any]:
     """Return what a night and a query have in common, and what is their own."""
-    night, shared = found.night, ("builds", "verdicts", "validations", "host_facts")
+    night = found.night
     content = {
         "schema_version": SCHEMA_VERSION,
         "written": plain(found.written),
@@ -72,7 +72,12 @@ def _evidence(found: NightEvidence | QueryEvidence, **own: Any) -> dict[str, Any
             "workload": {"name": night.workload, **night.workload_spec},
             "cluster": {"name": night.cluster, **night.cluster_spec},
         },
-        **{name: plain(getattr(found, name)) for name in (*shared, "canary", "confs")},
+        "builds": plain(found.builds),
+        "verdicts": [plain_verdict(verdict) for verdict in found.verdicts],
+        "validations": plain(found.validations),
+        "host_facts": plain(found.host_facts),
+        "canary": plain(found.canary),
+        "confs": plain(found.confs),
         "acceptances": [_ack(ack) for ack in found.acks],
         "gate": {"version": found.gate_version, "settings": night.gate_spec},
         "hosts": list(found.host_names),

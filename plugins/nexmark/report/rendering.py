@@ -9,9 +9,8 @@ import base64
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import Enum
 from functools import cache, partial
 from importlib import resources
 from pathlib import Path
@@ -23,9 +22,9 @@ from markupsafe import Markup
 
 from nexmark.attribution.explained import words
 from nexmark.evidence.night_list import legend, look
+from nexmark.report.plain import plain, plain_verdict
 from nexmark.report.vega_lite import Chart
 from nexmark.secrets import without_any_secret, without_secrets
-from nexmark.store.table_base import Base
 from nexmark.verdict.measured_night import possible
 
 WIDTH, MARGIN = 180, 6  # of the drawing of an interval
@@ -62,7 +61,6 @@ NONE = "–"
 BUILD = 12  # characters of a build's name that are shown where there is little room
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 _SHORT = 3  # a text of this length is no secret
-IDS = frozenset({"id", "night_id"})
 
 
 def standalone(template: str, *, draw: bool = True, **content: Any) -> str:
@@ -90,29 +88,6 @@ def environment() -> Environment:
     )
     made.tests["possible"] = possible
     return made
-
-
-def plain(value: Any, keep: Iterable[str] = (), leave_out: Iterable[str] = ()) -> Any:
-    """Return a model, or a row of the store, as plain data that is ready for JSON.
-
-    Rows lose their ids (but ``keep``); ``leave_out`` are columns, or fields of the model itself.
-    """
-    if isinstance(value, Base):
-        left_out = IDS.union(leave_out).difference(keep)
-        names = [column.name for column in value.__table__.columns if column.name not in left_out]
-        return {name: plain(getattr(value, name)) for name in names}
-    if is_dataclass(value) and not isinstance(value, type):
-        names = [one.name for one in fields(value) if one.name not in leave_out]
-        return {name: plain(getattr(value, name)) for name in names}
-    if isinstance(value, Mapping):
-        return {key: plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(one, keep) for one in value]
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat()
-    return str(value) if isinstance(value, Path) else value
 
 
 def count(value: int | None, one: str, many: str = "") -> str:
@@ -209,6 +184,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     **{"day": partial(moment, form="%Y-%m-%d"), "monthday": partial(moment, form="%m-%d")},
     **{"part": part, "public": without_secrets, "without_secrets": without_any_secret},
     **{"cell": cell, "as_json": as_json, "diff_lines": diff_lines},
+    "plain_verdict": plain_verdict,
     **{"picture": picture, "drawn": drawn, "words": words},
 }
 """By the name that they have in the templates."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from nexmark.evidence.night_evidence import Report
 from nexmark.evidence.rows import Row
-from nexmark.model import CPU, METRICS, metric_of
+from nexmark.model import CPU, METRICS, Basis, metric_of
 
 HEADINGS = (
     *("Query", "Events Num", "Cores", "Time(s)", "Cores * Time(s)", "Throughput/Cores"),
@@ -27,7 +27,7 @@ def render_table(rows: Sequence[Row]) -> str:
     The total has sums of events, time and CPU, and the throughput per core that follows from
     them; cores and ratios do not add up.
     """
-    mixed = any(row.basis == "application" for row in rows)
+    mixed = any(row.basis == Basis.APPLICATION for row in rows)
     cells = [_cells(row, mixed) for row in rows]
     measured = {name for row in rows for name, value in row.figures.items() if value is not None}
     more = [metric for name, metric in METRICS.items() if name in measured]
@@ -72,7 +72,7 @@ def number(value: float | None, decimals: int = 3) -> str:
 
 
 def _cells(row: Row, mixed: bool) -> list[str]:
-    mark = OTHER_BASIS if row.basis == "application" else " " * mixed
+    mark = OTHER_BASIS if row.basis == Basis.APPLICATION else " " * mixed
     return [
         row.query,
         number(row.events, 0),
@@ -82,9 +82,9 @@ def _cells(row: Row, mixed: bool) -> list[str]:
         throughput(row.throughput_per_core),
         row.result,
         number(row.cpu_s_per_mevent) + mark,
-        number(row.baseline),
+        number(row.verdict.baseline if row.verdict else None),
         _ratio(row),
-        f"{row.verdict or NONE}{ACCEPTED if row.acceptance is not None else ''}",
+        f"{row.value or NONE}{ACCEPTED if row.accepted else ''}",
     ]
 
 

@@ -44,14 +44,21 @@ def judged(store: Store, stage: RolloutStage, run: str) -> RolloutStage:
 
 
 def _step(row: Row, survives: CompatibilityRow | None) -> QueryStep:
-    red = f"{row.verdict}: {row.reason}" if row.red else ""
+    red = f"{row.value}: {row.reason}" if row.red else ""
     if is_gross(row):
-        red = f"{row.verdict}: every pair is slower by more than {GROSS - 1:.0%}"
-    found = {name: getattr(row, name) for name in ("query", "verdict", "ratio", "lo", "hi")}
-    if survives is not None:
-        found |= {name: getattr(survives, name) for name in ("outcome", "forward", "backward")}
-        found["carried"] = survives.reason
-    return QueryStep(**found, red=red)
+        red = f"{row.value}: every pair is slower by more than {GROSS - 1:.0%}"
+    return QueryStep(
+        query=row.query,
+        verdict=row.value,
+        ratio=row.ratio,
+        lo=row.lo,
+        hi=row.hi,
+        red=red,
+        outcome=survives.outcome if survives else None,
+        forward=survives.forward if survives else None,
+        backward=survives.backward if survives else None,
+        carried=survives.reason if survives else "",
+    )
 
 
 #: Runs a night of some queries to its end; returns the name of its run.

@@ -3,12 +3,11 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from sqlalchemy import func, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import Session
 
 from nexmark.model import COMPARABLE, SUITE, Mode
-from nexmark.store.gate_rows import verdict_columns, verdict_of
 from nexmark.store.table_rows import NightRow, VerdictRow
+from nexmark.store.verdict_rows import by_newest_gate, select_verdicts, verdict_of
 
 if TYPE_CHECKING:
     from nexmark.verdict.baseline_chain import Link
@@ -24,22 +23,20 @@ def read_links(
     """
     from nexmark.verdict.baseline_chain import Link, link_of
 
-    other = aliased(VerdictRow)
-    newest = select(func.max(other.gate_version)).where(other.night_id == NightRow.id)
     wanted = (
-        select(*verdict_columns(), NightRow.started, NightRow.teaches.label("taught"))
-        .join(NightRow)
+        select_verdicts()
+        .add_columns(NightRow.started, NightRow.teaches)
         .where(*(getattr(NightRow, name) == getattr(night, name) for name in COMPARABLE))
         .where(NightRow.started <= night.started, NightRow.candidate_conf.is_(None))
         .where(VerdictRow.metric == metric, VerdictRow.mode == Mode.PAIRED)
         .where(VerdictRow.shift.is_not(None), VerdictRow.baseline_build.is_not(None))
-        .where(VerdictRow.gate_version == newest.correlate(NightRow).scalar_subquery())
+        .where(by_newest_gate())
         .where(VerdictRow.query != SUITE if queries is None else VerdictRow.query.in_(queries))
         .order_by(NightRow.started, NightRow.id, VerdictRow.id)
     )
     found: dict[str, list[Link]] = {}
-    for row in session.execute(wanted):
-        day = f"{row.started:%Y-%m-%d}"
-        if (link := link_of(verdict_of(row), row.taught, day)) is not None:
+    for row, build, started, teaches in session.execute(wanted):
+        day = f"{started:%Y-%m-%d}"
+        if (link := link_of(verdict_of(row, build), teaches, day)) is not None:
             found.setdefault(row.query, []).append(link)
     return found

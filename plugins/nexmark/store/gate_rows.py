@@ -1,7 +1,5 @@
 """A night as the gate takes it, and its repetitions as the attribution does, made of raw rows.
 
-And the gate's verdicts as rows, and rows as verdicts again.
-
 CPU time is taken on one basis for a query: the steady state where every repetition of both arms
 has it, else the whole application. A wrong result in either arm makes the query invalid, and so
 does a candidate that does not go on from the checkpoints of the baseline, or back. A first pair
@@ -10,8 +8,7 @@ that did not run leaves its place empty, with the reason.
 
 import math
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session, defer
@@ -29,10 +26,8 @@ from nexmark.model import (
     Mode,
     Stage,
     Status,
-    Value,
+    common_basis,
     grouped,
-    of_newest_gate,
-    one_basis,
 )
 from nexmark.store.table_rows import (
     CanaryRow,
@@ -43,7 +38,9 @@ from nexmark.store.table_rows import (
     ValidationRow,
     VerdictRow,
 )
+from nexmark.store.verdict_rows import by_newest_gate, select_verdicts, verdict_of
 from nexmark.verdict import measured_night as gate
+from nexmark.verdict.verdict import Verdict
 
 if TYPE_CHECKING:
     from nexmark.store.reading import Reader
@@ -112,10 +109,10 @@ def _measured(
 ) -> gate.Measured | None:
     """Return a metric of a query; None where it was not measured, or is 0 and must not be."""
     used = [row for row in rows if row.ok]
-    basis = ""
+    basis = None
     if metric.bases and used:
         steady = metric.column(Basis.STEADY)
-        basis = one_basis(row.figure(steady) for row in used)
+        basis = common_basis(row.figure(steady) for row in used)
     column = metric.column(basis)
     values = [row.figure(column) for row in used]
     if metric.positive and not all((value or 0) > 0 for value in values):
@@ -189,36 +186,9 @@ def observed(store: "Reader", run: str, query: str) -> dict[str, list[Observed]]
     return found
 
 
-_OTHERWISE_NAMED = {"night": "night_id", "baseline": "baseline_build"}
-_NAMES = {
-    field.name: _OTHERWISE_NAMED.get(field.name, field.name)
-    for field in fields(gate.QueryVerdict)
-    if field.name not in ("figures", "build")
-}
-
-
-def columns_of(verdict: gate.QueryVerdict, night: gate.MeasuredNight | None) -> dict[str, Any]:
-    """Return a verdict's columns without the night's; ``night`` has the pairs of its figures."""
-    columns = {column: getattr(verdict, name) for name, column in _NAMES.items()}
-    del columns["night_id"]
-    columns["value"] = verdict.value.value
-    if verdict.figures:
-        of_pairs = dict.fromkeys(("baseline_build", "pairs", "fresh_pairs"))
-        return {**columns, **of_pairs, **asdict(verdict.figures)}
-    columns["baseline_build"] = verdict.baseline or None
-    columns["repetitions"] = verdict.pairs
-    own = [x for x in night.measured if (x.query, x.metric) == verdict.key] if night else []
-    for one in own:
-        medians = one.medians(verdict.fresh_pairs > 0)
-        columns["candidate"], columns["baseline"] = medians
-        if medians != (None, None):
-            columns["basis"] = one.basis or None
-    return columns
-
-
 def earlier(
     session: Session, night: NightRow, limit: int, queries: Collection[str] | None = None
-) -> list[list[gate.QueryVerdict]]:
+) -> list[list[Verdict]]:
     """Return the verdicts of the last comparable nights that teach, oldest first, if judged."""
     judged = select(VerdictRow.id).where(
         VerdictRow.night_id == NightRow.id, VerdictRow.mode == night.mode
@@ -238,28 +208,13 @@ def earlier(
 
 def verdicts_of(
     session: Session, runs: Sequence[str], mode: Mode, queries: Collection[str] | None = None
-) -> dict[str, list[gate.QueryVerdict]]:
+) -> dict[str, list[Verdict]]:
     """Return the verdicts of runs, on all or some queries, by the newest gate that judged each."""
-    wanted = select(*verdict_columns()).join(NightRow)
-    wanted = wanted.where(VerdictRow.night_id.in_(runs), VerdictRow.mode == mode)
+    wanted = select_verdicts().where(VerdictRow.night_id.in_(runs), VerdictRow.mode == mode)
     if queries is not None:
         wanted = wanted.where(VerdictRow.query.in_(queries))
-    found: dict[str, list[gate.QueryVerdict]] = {run: [] for run in runs}
-    for row in of_newest_gate(session.execute(wanted.order_by(VerdictRow.id))):
-        found[row.night_id].append(verdict_of(row))
-    return found
-
-
-def verdict_columns() -> list[Any]:
-    """Return the columns of verdicts and of their nights that ``verdict_of`` needs."""
-    return [*(getattr(VerdictRow, name) for name in _NAMES.values()), NightRow.build_id]
-
-
-def verdict_of(row: Any) -> gate.QueryVerdict:
-    """Return a row of the ``verdict_columns`` as the gate gave it."""
-    values = {name: getattr(row, column) for name, column in _NAMES.items()}
-    values["value"] = Value(values["value"])
-    values["baseline"] = values["baseline"] or ""
-    for name in ("pairs", "fresh_pairs"):
-        values[name] = values[name] or 0
-    return gate.QueryVerdict(**values, build=row.build_id)
+    wanted = wanted.where(by_newest_gate()).order_by(VerdictRow.id)
+    verdicts: dict[str, list[Verdict]] = {run: [] for run in runs}
+    for row, build in session.execute(wanted):
+        verdicts[row.night_id].append(verdict_of(row, build))
+    return verdicts

@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Executable, Row, func, select, tuple_
 
-from nexmark.model import SUITE, Mode, grouped
+from nexmark.model import SUITE, Mode, Value, grouped
 from nexmark.store.query_history import PLACE
 from nexmark.store.reading import Reader
 from nexmark.store.table_rows import BuildRow, NightRow, VerdictRow
+from nexmark.store.verdict_rows import select_verdicts, verdict_of
+from nexmark.verdict.verdict import Verdict
 
 _NIGHT = tuple(
     getattr(NightRow, name)
@@ -33,7 +35,7 @@ class Tally:
     ``compared``: whether one of them rests on a ratio.
     """
 
-    values: Mapping[str, int]
+    values: Mapping[Value, int]
     red: int
     known: int
     suite: float | None
@@ -51,7 +53,7 @@ class Judged(NamedTuple):
     cluster: str
     build: str
     query: str
-    value: str
+    value: Value
     ratio: float | None
     bad: bool
     acceptance: int | None
@@ -156,20 +158,16 @@ def builds(store: Reader, dags: Collection[str]) -> Sequence[Row[Any]]:
     return _all(store, query)
 
 
-def figures(store: Reader, runs: Collection[str], metric: str) -> Sequence[Row[Any]]:
+def figures(store: Reader, runs: Collection[str], metric: str) -> list[Verdict]:
     """Return the verdicts on nights by a metric without the suite's, newest night first."""
-    names = (
-        *("night_id", "query", "value", "decides", "ratio", "lo", "hi", "mde", "noise"),
-        *("candidate", "baseline", "basis", "baseline_build"),
-    )
     query = (
-        select(*(getattr(VerdictRow, name) for name in names))
-        .join(NightRow)
+        select_verdicts()
         .where(VerdictRow.night_id.in_(runs), VerdictRow.metric == metric)
         .where(VerdictRow.query != SUITE)
         .order_by(NightRow.started.desc(), VerdictRow.gate_version.desc())
     )
-    return _all(store, query)
+    with store.reading() as session:
+        return [verdict_of(row, build) for row, build in session.execute(query)]
 
 
 def _of_newest_gate(runs: Collection[str]) -> ColumnElement[bool]:

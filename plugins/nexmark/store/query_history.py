@@ -6,12 +6,12 @@ of pairs do not. They date a change and never decide anything.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVarTuple
 
-from sqlalchemy import ColumnElement, Select, func, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import ColumnElement, Select, select
+from sqlalchemy.orm import Session, defer
 
 from nexmark.config import KNOWN_QUERIES
 from nexmark.errors import suggest
@@ -19,54 +19,39 @@ from nexmark.model import CPU, METRICS, SUITE, Mode
 from nexmark.store.accepting import states
 from nexmark.store.store_error import StoreError
 from nexmark.store.table_rows import AcceptanceRow, BuildRow, NightRow, VerdictRow
+from nexmark.store.verdict_rows import by_newest_gate, verdict_of
+from nexmark.verdict.verdict import Verdict
 
 if TYPE_CHECKING:
     from nexmark.store.reading import Reader
     from nexmark.verdict.change_points import ChangePoint
 
 PLACE = ("engine", "workload", "cluster")
-_SAME = (
-    *("value", "ratio", "lo", "hi", "mde", "shift", "noise", "candidate", "reason", "decides"),
-    "mode",
-)
 _INTERVAL = 2 * 1.96  # the width of a 95 % interval in deviations
 
 
 @dataclass(frozen=True)
 class RatioPoint:
-    """The verdict of one night on one query and metric, with its 95 % interval.
+    """The verdict of one night on one query and metric, with what the pages show of the night.
 
-    ``baseline`` is the build (or the accepted run) that ``build`` was compared with, if any;
-    ``candidate`` is the figure itself, in the unit of the metric.
+    ``version`` is the Spark version of the candidate. ``baseline`` is what the candidate was
+    compared with: a build, or an accepted run; of the suite all builds that the night had as
+    baselines; "" for nothing. Only nights of one ``shape`` are compared with each other.
     """
 
-    night: str
     started: datetime
-    build: str
+    version: str
+    shape: str
     baseline: str
-    value: str
-    ratio: float | None
-    lo: float | None = None
-    hi: float | None = None
-    mde: float | None = None
-    shift: float | None = None
-    noise: float | None = None
-    candidate: float | None = None
-    acceptance: int | None = None
-    version: str = ""
-    mode: str = ""
-    reason: str = ""
-    decides: bool = True
-    pairs: int = 0
-    fresh_pairs: int = 0
-    shape: str = ""
+    verdict: Verdict
 
     @property
     def deviation(self) -> float | None:
-        """The standard error of the log ratio; for confirmed suspects, by the fresh pairs."""
-        if self.fresh_pairs and self.lo and self.hi:
-            return (math.log(self.hi) - math.log(self.lo)) / _INTERVAL
-        return self.noise
+        """The standard error of the log ratio; of a confirmed suspect, by the fresh pairs."""
+        verdict = self.verdict
+        if verdict.fresh_pairs and verdict.lo and verdict.hi:
+            return (math.log(verdict.hi) - math.log(verdict.lo)) / _INTERVAL
+        return verdict.noise
 
 
 @dataclass(frozen=True)
@@ -97,7 +82,7 @@ class QueryHistory:
     @property
     def paired(self) -> bool:
         """Whether there are pairs, in which changes can be looked for."""
-        return any(point.mode == Mode.PAIRED for point in self.points)
+        return any(point.verdict.mode == Mode.PAIRED for point in self.points)
 
 
 def read_history(
@@ -110,20 +95,29 @@ def read_history(
     """
     asked = {name: value for name, value in (place or {}).items() if value}
     where = [getattr(NightRow, name) == value for name, value in asked.items()]
-    newest = session.execute(_rows(query, metric, where).limit(1)).first()
+    place_of_night = select(NightRow.engine, NightRow.workload, NightRow.cluster)
+    newest = session.execute(_verdicts_on(place_of_night, query, metric, where).limit(1)).first()
     if newest is None:
         raise _nothing(session, query, metric, asked)
-    found = {name: str(getattr(newest, name)) for name in PLACE}
-    where = [getattr(NightRow, name) == value for name, value in found.items()]
+    engine, workload, cluster = newest
+    where = [
+        NightRow.engine == engine,
+        NightRow.workload == workload,
+        NightRow.cluster == cluster,
+    ]
     rows = session.execute(_rows(query, metric, where)).all()
-    points = [_point(row, query) for row in rows[::-1]]
-    accepted = select(AcceptanceRow).filter_by(**found, query=query).order_by(AcceptanceRow.id)
+    points = [_point(*row) for row in rows[::-1]]
+    paired = [x for x in points if x.verdict.mode == Mode.PAIRED and x.verdict.ratio]
+    own = {"engine": engine, "workload": workload, "cluster": cluster, "query": query}
+    accepted = select(AcceptanceRow).filter_by(**own).order_by(AcceptanceRow.id)
     return QueryHistory(
-        **found,
+        engine=engine,
+        workload=workload,
+        cluster=cluster,
         query=query,
         metric=metric,
         points=tuple(points),
-        changes=tuple(lasting_changes([x for x in points if x.mode == Mode.PAIRED and x.ratio])),
+        changes=tuple(lasting_changes(paired)),
         acceptances=tuple(states(list(session.scalars(accepted)), datetime.now(UTC))),
     )
 
@@ -137,7 +131,7 @@ def trail(
     where = [*same, NightRow.started <= night.started, VerdictRow.mode == night.mode]
     with store.reading() as session:
         rows = session.execute(_rows(query, metric, where, taught).limit(limit)).all()
-    return [_point(row) for row in rows[::-1]]
+    return [_point(*row) for row in rows[::-1]]
 
 
 def lasting_changes(points: Sequence[RatioPoint]) -> list[LevelChange]:
@@ -146,8 +140,10 @@ def lasting_changes(points: Sequence[RatioPoint]) -> list[LevelChange]:
 
     ratios = [
         Ratio(
-            *(point.night, point.build, point.baseline),
-            math.log(point.ratio) if point.ratio else math.nan,
+            point.verdict.night,
+            point.verdict.build,
+            point.baseline,
+            math.log(point.verdict.ratio) if point.verdict.ratio else math.nan,
             point.deviation,
             point.shape,
         )
@@ -159,38 +155,54 @@ def lasting_changes(points: Sequence[RatioPoint]) -> list[LevelChange]:
     ]
 
 
+_Columns = TypeVarTuple("_Columns")
+
+
 def _rows(
     query: str,
     metric: str,
     where: Sequence[ColumnElement[bool]],
     taught: ColumnElement[bool] | None = None,
-) -> Select[Any]:
+) -> Select[VerdictRow, NightRow, str]:
     """Select the verdicts of the newest gate that judged each night, the newest night first."""
-    named: dict[str, Any] = {"night": NightRow.id, "build": NightRow.build_id}
-    named["acceptance"] = VerdictRow.acceptance_id
-    named |= {x: func.coalesce(getattr(VerdictRow, x), 0) for x in ("pairs", "fresh_pairs")}
-    columns = [getattr(NightRow, name) for name in ("started", *PLACE, "baselines", "shape")]
-    columns += [getattr(VerdictRow, x) for x in (*_SAME, "baseline_build", "baseline_run")]
-    columns += [column.label(name) for name, column in named.items()]
-    of_night = aliased(VerdictRow)
-    newest = select(func.max(of_night.gate_version)).where(of_night.night_id == NightRow.id)
+    columns = select(VerdictRow, NightRow, BuildRow.version)
+    large = (NightRow.workload_spec, NightRow.cluster_spec, NightRow.queries, NightRow.gate_spec)
+    return _verdicts_on(columns, query, metric, where, taught).options(*map(defer, large))
+
+
+def _verdicts_on(
+    columns: Select[*_Columns],
+    query: str,
+    metric: str,
+    where: Sequence[ColumnElement[bool]],
+    taught: ColumnElement[bool] | None = None,
+) -> Select[*_Columns]:
+    """Select columns of the verdicts on a query, the newest night first.
+
+    Args:
+        columns: what is selected.
+        query: the query, or the suite.
+        metric: the metric.
+        where: conditions on the nights and the verdicts.
+        taught: which nights count, by default those that teach the gate.
+    """
     return (
-        select(*columns, BuildRow.version)
-        .join(VerdictRow)
-        .join(BuildRow)
+        columns.select_from(NightRow)
+        .join(VerdictRow, VerdictRow.night_id == NightRow.id)
+        .join(BuildRow, BuildRow.id == NightRow.build_id)
         .where(VerdictRow.query == query, VerdictRow.metric == metric, *where)
-        .where(VerdictRow.gate_version == newest.correlate(NightRow).scalar_subquery())
+        .where(by_newest_gate())
         .where(NightRow.teaches if taught is None else taught)
         .order_by(NightRow.started.desc(), NightRow.id.desc())
     )
 
 
-def _point(row: Any, query: str = "") -> RatioPoint:
-    baseline = row.baseline_build or row.baseline_run or ""
-    if query == SUITE:
-        baseline = " ".join(sorted(set((row.baselines or {}).values())))
-    own = (field.name for field in fields(RatioPoint) if field.name != "baseline")
-    return RatioPoint(baseline=baseline, **{name: getattr(row, name) for name in own})
+def _point(row: VerdictRow, night: NightRow, version: str) -> RatioPoint:
+    verdict = verdict_of(row, night.build_id)
+    baseline = verdict.against
+    if verdict.query == SUITE:
+        baseline = " ".join(sorted(set((night.baselines or {}).values())))
+    return RatioPoint(night.started, version, night.shape, baseline, verdict)
 
 
 def _nothing(session: Session, query: str, metric: str, asked: Mapping[str, str]) -> StoreError:

@@ -13,7 +13,7 @@ from sqlalchemy import Engine, Select, func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, defer
 
-from nexmark.model import ARMS, CPU, Arm, Stage, Status, grouped, of_newest_gate
+from nexmark.model import ARMS, CPU, Arm, Stage, Status, grouped
 from nexmark.store import gate_rows
 from nexmark.store.build_links import read_links
 from nexmark.store.connecting import snapshot
@@ -35,8 +35,10 @@ from nexmark.store.table_rows import (
     ValidationRow,
     VerdictRow,
 )
+from nexmark.store.verdict_rows import by_newest_gate, select_verdicts, verdict_of
 from nexmark.verdict.bounds import BoundsArm, BoundsRepetition
-from nexmark.verdict.measured_night import MeasuredNight, QueryVerdict
+from nexmark.verdict.measured_night import MeasuredNight
+from nexmark.verdict.verdict import Verdict
 
 if TYPE_CHECKING:
     from nexmark.verdict.baseline_chain import Link
@@ -159,11 +161,12 @@ class Reader:
         """Return what the expectations said of a run."""
         return self._of(ValidationRow, run, ValidationRow.query)
 
-    def verdicts(self, run: str) -> list[VerdictRow]:
+    def verdicts(self, run: str) -> list[Verdict]:
         """Return the verdicts on a run by the newest version of the gate that judged it."""
-        query = select(VerdictRow).where(VerdictRow.night_id == run).order_by(VerdictRow.id)
+        query = select_verdicts().where(VerdictRow.night_id == run, by_newest_gate())
         with self.reading() as session:
-            return of_newest_gate(session.scalars(query))
+            rows = session.execute(query.order_by(VerdictRow.id))
+            return [verdict_of(row, build) for row, build in rows]
 
     def acceptances(
         self, engine: str | None = None, workload: str | None = None, cluster: str | None = None
@@ -187,15 +190,9 @@ class Reader:
         with self.reading() as session:
             return gate_rows.read_night(session, self._known(session, run), arms, queries)
 
-    def query_verdicts(self, run: str) -> list[QueryVerdict]:
-        """Return the verdicts on a run as the gate gave them, by its newest version."""
-        with self.reading() as session:
-            night = self._known(session, run)
-            return gate_rows.verdicts_of(session, [run], night.mode)[run]
-
     def earlier(
         self, run: str, limit: int, queries: Collection[str] | None = None
-    ) -> list[list[QueryVerdict]]:
+    ) -> list[list[Verdict]]:
         """Return the verdicts of the last comparable nights that were judged, oldest first."""
         with self.reading() as session:
             return gate_rows.earlier(session, self._known(session, run), limit, queries)

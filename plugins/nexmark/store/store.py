@@ -19,7 +19,6 @@ from nexmark.measure.measurement import Measurement
 from nexmark.model import Arm, Value
 from nexmark.store.accepting import check_link, check_request, check_withdrawal, check_words
 from nexmark.store.connecting import open_engine, writing
-from nexmark.store.gate_rows import columns_of, read_night
 from nexmark.store.raw_rows import (
     RawSize,
     compared_runs,
@@ -49,7 +48,8 @@ from nexmark.store.table_rows import (
     VerdictRow,
     WithdrawalRow,
 )
-from nexmark.verdict.measured_night import QueryVerdict
+from nexmark.store.verdict_rows import row_of
+from nexmark.verdict.verdict import Verdict
 
 #: How often and how finely something is measured, and how it is reached, does not change it.
 NOT_SHAPE = frozenset(
@@ -212,23 +212,14 @@ class Store(Reader):
             row.night_id, row.judged = run, now()
             replace_row(session, row, ("night_id", "kind", "query", "gate_version"))
 
-    def record_verdicts(
-        self, run: str, verdicts: Sequence[QueryVerdict], covered: Mapping[str, int] | None = None
-    ) -> None:
-        """Record verdicts in place of this gate version's; ``covered``: acceptances by query."""
+    def record_verdicts(self, run: str, verdicts: Sequence[Verdict]) -> None:
+        """Record verdicts in place of the ones that this version of the gate gave before."""
         with self._writing() as session:
-            night = self._known(session, run)
-            check_rows(night)
-            paired = not all(verdict.figures for verdict in verdicts)
-            measured = read_night(session, night) if paired else None
+            check_rows(self._known(session, run))
             versions = {verdict.gate_version for verdict in verdicts}
             before = delete(VerdictRow).where(VerdictRow.night_id == run)
             session.execute(before.where(VerdictRow.gate_version.in_(versions)))
-            for verdict in verdicts:
-                row = VerdictRow(night_id=run, judged=now(), **columns_of(verdict, measured))
-                if row.decides is not False:
-                    row.acceptance_id = (covered or {}).get(verdict.query)
-                session.add(row)
+            session.add_all(row_of(verdict, run, now()) for verdict in verdicts)
 
     def accept(
         self,

@@ -1,18 +1,29 @@
 """The base of all tables of the results database: names, types, moments in UTC."""
 
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.orm import DeclarativeBase
 
-from nexmark.model import Mode
+from nexmark.model import Basis, Mode, Value
 
 RUN = sa.String(400)
 NAME = sa.String(100)
-MODE = sa.Enum(
-    Mode, native_enum=False, length=100, values_callable=lambda modes: [x.value for x in modes]
-)
+
+
+def _words(words: type[StrEnum], length: int) -> sa.Enum:
+    """Return the type of a column with one of these words, stored as text."""
+    return sa.Enum(
+        words,
+        native_enum=False,
+        length=length,
+        values_callable=lambda known: [word.value for word in known],
+    )
+
+
+MODE, VALUE, BASIS = _words(Mode, 100), _words(Value, 100), _words(Basis, 255)
 
 
 class Utc(sa.TypeDecorator[datetime]):

@@ -8,8 +8,8 @@ from sqlalchemy.ext.hybrid import hybrid_property
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from nexmark.measure.measurement import Measurement
-from nexmark.model import CPU, FAILING, JUDGED, Mode, Stage, Status, Value, is_red
-from nexmark.store.table_base import MODE, NAME, RUN, Base, append_only
+from nexmark.model import CPU, FAILING, JUDGED, Basis, Mode, Stage, Status, Value, is_red
+from nexmark.store.table_base import BASIS, MODE, NAME, RUN, VALUE, Base, append_only
 
 
 class _Numbered:
@@ -214,7 +214,7 @@ class VerdictRow(_OfNight, Base):
     query: Mapped[str] = mapped_column(NAME)
     metric: Mapped[str] = mapped_column(NAME)
     gate_version: Mapped[int]
-    value: Mapped[str] = mapped_column(NAME)
+    value: Mapped[Value] = mapped_column(VALUE)
     reason: Mapped[str] = mapped_column(sa.Text)
     mode: Mapped[Mode] = mapped_column(MODE, default=Mode.BOUNDS, server_default=Mode.BOUNDS)
     decides: Mapped[bool] = mapped_column(default=True, server_default=sa.true())
@@ -222,7 +222,7 @@ class VerdictRow(_OfNight, Base):
     ratio: Mapped[float | None]
     candidate: Mapped[float | None]
     baseline: Mapped[float | None]
-    basis: Mapped[str | None]
+    basis: Mapped[Basis | None] = mapped_column(BASIS)
     baseline_run: Mapped[str | None] = mapped_column(RUN)
     repetitions: Mapped[int]
     lo: Mapped[float | None]
@@ -249,12 +249,6 @@ class VerdictRow(_OfNight, Base):
     def _bad(cls) -> sa.ColumnElement[bool]:
         slower = cls.ratio.is_(None) | (cls.ratio > 1)
         return cls.value.in_(FAILING) | ((cls.value == Value.SUSPECT) & slower)
-
-    @property
-    def red(self) -> bool:
-        """Whether the verdict fails the night."""
-        accepted = self.acceptance_id is not None
-        return is_red(self.value, self.ratio, decides=self.decides, accepted=accepted)
 
 
 class AcceptanceRow(_Numbered, Base):
@@ -387,7 +381,7 @@ class SelfTestRow(_OfNight, Base):
     kind: Mapped[str] = mapped_column(NAME)
     query: Mapped[str] = mapped_column(NAME)
     size: Mapped[float]
-    value: Mapped[str] = mapped_column(NAME)
+    value: Mapped[Value] = mapped_column(VALUE)
     ratio: Mapped[float | None]
     lo: Mapped[float | None]
     hi: Mapped[float | None]

@@ -20,7 +20,7 @@ from nexmark.tasks import DAG_TEST_USER, current_night, failing
 from nexmark.tasks.metrics import emit
 
 if TYPE_CHECKING:
-    from nexmark.store.table_rows import VerdictRow
+    from nexmark.verdict.verdict import Verdict
 
 
 def judge() -> None:
@@ -92,14 +92,14 @@ def verdict() -> None:
     if lines:
         failing_queries = f"{len(lines)} of {len(night.queries)} queries fail the night"
         raise AirflowFailException(f"{failing_queries}: {' | '.join(lines)}")
-    if known := [row.query for row in rows if row.decides and row.acceptance_id is not None]:
+    if known := [row.query for row in rows if row.decides and row.acceptance is not None]:
         say(f"known and accepted: {', '.join(known)}")
     if bound := [row.query for row in rows if row.decides and row.value == Value.SOURCE_BOUND]:
         say(f"no proof of anything, the figures may be the source's: {', '.join(bound)}")
     say(_ending(rows))
 
 
-def _ending(rows: "Sequence[VerdictRow]") -> str:
+def _ending(rows: "Sequence[Verdict]") -> str:
     """The last words of a night that is not red: what it has shown, and no more."""
     count = len({row.query for row in rows})
     if not any(row.ratio for row in rows) and {row.value for row in rows} == {Value.CALIBRATING}:

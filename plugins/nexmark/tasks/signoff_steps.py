@@ -144,7 +144,7 @@ def evidence() -> dict[str, Any]:
     decision = Approval.model_validate(found)
     with results_of(night) as opened, opened.at_one_moment() as store:
         content = night_evidence(store, store.night(night.name))
-        bound = any(row.verdict == Value.SOURCE_BOUND for row in content.report.rows)
+        bound = any(row.value == Value.SOURCE_BOUND for row in content.report.rows)
         objection = decision.objection(content.report.failed or bound)
         said = decision.model_dump()
         made = SignOffDecision(**said, signed_off=not objection, objection=objection)

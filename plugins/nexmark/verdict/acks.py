@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from nexmark.model import WITHOUT_SIZE, QueryKey, Value, grouped
-from nexmark.verdict.measured_night import QueryVerdict
+from nexmark.verdict.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Ack:
     expires: datetime | None
     id: str
 
-    def covers(self, verdict: QueryVerdict, build: str, moment: datetime) -> bool:
+    def covers(self, verdict: Verdict, build: str, moment: datetime) -> bool:
         """Tell whether it speaks of this verdict on ``build`` in a night at ``moment``."""
         if (self.query, self.metric) != verdict.key:
             return False
@@ -42,14 +42,14 @@ class Ack:
 
 
 def acked(
-    verdicts: Iterable[QueryVerdict], build: str, acks: Iterable[Ack], moment: datetime
+    verdicts: Iterable[Verdict], build: str, acks: Iterable[Ack], moment: datetime
 ) -> dict[QueryKey, Ack]:
     """Return the red verdicts that an ack covers, each with the last one given that does.
 
     ``build`` is the candidate, ``moment`` the (original) time of the night. An ack holds for its
     own build, and for another one unless its whole 95 % interval is above ``size``.
     """
-    active, red = list(acks), [verdict for verdict in verdicts if verdict.red]
+    active, red = list(acks), [verdict for verdict in verdicts if verdict.bad]
     return {x.key: ack for x in red for ack in active if ack.covers(x, build, moment)}
 
 
@@ -57,7 +57,7 @@ def acked(
 class Alarm:
     """A red verdict of the last night: red since the night ``since``, ``nights`` of them so far."""
 
-    verdict: QueryVerdict
+    verdict: Verdict
     since: str
     nights: int
 
@@ -71,7 +71,7 @@ class Group:
     alarms: tuple[Alarm, ...]
 
 
-def group_by_first_bad(history: Sequence[tuple[str, Sequence[QueryVerdict]]]) -> list[Group]:
+def group_by_first_bad(history: Sequence[tuple[str, Sequence[Verdict]]]) -> list[Group]:
     """Group the red verdicts of the last night by the build each began with, the earliest first.
 
     ``history``: (candidate build, verdicts) of each night, oldest first. An alarm began in the
@@ -79,25 +79,25 @@ def group_by_first_bad(history: Sequence[tuple[str, Sequence[QueryVerdict]]]) ->
     nights that tell nothing of it, or are red for another reason, are passed over.
     """
     nights = [verdicts for _, verdicts in history]
-    runs = [_run(verdict, nights) for verdict in (nights[-1] if nights else ()) if verdict.red]
+    runs = [_run(verdict, nights) for verdict in (nights[-1] if nights else ()) if verdict.bad]
     runs.sort(key=lambda run: run[0])
     groups = grouped(runs, lambda run: (history[run[0]][0], run[1].verdict.metric))
     return [Group(*key, tuple(alarm for _, alarm in own)) for key, own in groups.items()]
 
 
-def _run(tonight: QueryVerdict, nights: Sequence[Sequence[QueryVerdict]]) -> tuple[int, Alarm]:
+def _run(tonight: Verdict, nights: Sequence[Sequence[Verdict]]) -> tuple[int, Alarm]:
     """Return where the run of red nights that ends tonight began, and the alarm."""
     place, first, count = len(nights) - 1, tonight, 1
     for earlier in range(len(nights) - 2, -1, -1):
         found = next((x for x in nights[earlier] if x.key == tonight.key), None)
-        if found is None or (found.red and _reason(found) != _reason(tonight)):
+        if found is None or (found.bad and _reason(found) != _reason(tonight)):
             continue
-        if not found.red:
+        if not found.bad:
             break
         place, first, count = earlier, found, count + 1
     return place, Alarm(tonight, first.night, count)
 
 
-def _reason(verdict: QueryVerdict) -> Value | None:
+def _reason(verdict: Verdict) -> Value | None:
     """Return why it is red; None for slower, which a suspicion and a regression both are."""
     return verdict.value if verdict.value in WITHOUT_SIZE else None

@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 from nexmark.config import Gate
 from nexmark.model import SUITE
 from nexmark.verdict.location import EFFICIENCY, Array
-from nexmark.verdict.measured_night import QueryVerdict
 from nexmark.verdict.order import MIN_FRESH_PAIRS
+from nexmark.verdict.verdict import Verdict
 
 WIDTH = 1.96
 """Half the width of a 95 % interval, in deviations."""
@@ -139,9 +139,9 @@ def wild(shift: Array, noise: Array) -> NDArray[np.bool_]:
     return result
 
 
-def link_of(verdict: QueryVerdict, teaches: bool = True, day: str = "") -> Link | None:
+def link_of(verdict: Verdict, teaches: bool = True, day: str = "") -> Link | None:
     """Return what a night says of its candidate; None where it compared nothing."""
-    if verdict.shift is None or verdict.spread is None or not verdict.baseline:
+    if verdict.shift is None or verdict.spread is None or not verdict.baseline_build:
         return None
     shift, deviation = verdict.shift, verdict.noise
     if not deviation:
@@ -149,11 +149,11 @@ def link_of(verdict: QueryVerdict, teaches: bool = True, day: str = "") -> Link 
         deviation = max(own, LEAST)
     elif wild(np.asarray(shift), np.asarray(deviation)):
         shift, deviation = _fresh(verdict) or (shift, deviation)
-    said = (verdict.night, verdict.build, verdict.baseline, shift, deviation, day, teaches)
+    said = (verdict.night, verdict.build, verdict.baseline_build, shift, deviation, day, teaches)
     return Link(*said)
 
 
-def _fresh(verdict: QueryVerdict) -> tuple[float, float] | None:
+def _fresh(verdict: Verdict) -> tuple[float, float] | None:
     if verdict.fresh_pairs < MIN_FRESH_PAIRS or not (verdict.ratio and verdict.lo and verdict.hi):
         return None
     return math.log(verdict.ratio), math.log(verdict.hi / verdict.lo) / (2 * WIDTH)
@@ -172,7 +172,7 @@ class Lineage:
     names: Mapping[str, str] = field(default_factory=dict)
     _last: str = ""
 
-    def add(self, verdicts: Iterable[QueryVerdict], rules: Gate, teaches: bool = True) -> None:
+    def add(self, verdicts: Iterable[Verdict], rules: Gate, teaches: bool = True) -> None:
         """Add the next night."""
         night = ""
         for verdict in verdicts:
@@ -180,16 +180,16 @@ class Lineage:
             judged = (verdict.metric, verdict.mode) == (rules.metric, rules.mode)
             if judged and verdict.query != SUITE and (link := link_of(verdict, teaches)):
                 if teaches:
-                    self._name(verdict.query, verdict.baseline)
+                    self._name(verdict.query, verdict.baseline_build)
                 self.links.setdefault(verdict.query, []).append(link)
         if teaches and night:
             self._last = night
 
-    def chain(self, tonight: QueryVerdict, nights: int) -> Chain | None:
+    def chain(self, tonight: Verdict, nights: int) -> Chain | None:
         """Return the chain to tonight's candidate: see ``chain_of``."""
         if (link := link_of(tonight)) is None:
             return None
-        self._name(tonight.query, tonight.baseline)
+        self._name(tonight.query, tonight.baseline_build)
         return chain_of([*self.links.get(tonight.query, ()), link], self.release, nights)
 
     def _name(self, query: str, baseline: str) -> None:

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from types import MappingProxyType
-from typing import TypeAlias
 
 from nexmark.config import Gate
-from nexmark.model import Basis, Mode, Value
-from nexmark.verdict.measured_night import BoundsFigures, QueryVerdict, possible
+from nexmark.model import Basis, Mode, Value, common_basis
+from nexmark.verdict.measured_night import possible
+from nexmark.verdict.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,11 @@ def judge(
     gate: Gate,
     *,
     workload: str,
+    night: str = "",
     repetitions: int = 1,
     missing: Mapping[str, str] = MappingProxyType({}),
     source_bound: Mapping[str, str] = MappingProxyType({}),
-) -> list[QueryVerdict]:
+) -> list[Verdict]:
     """Return one verdict per query, those expected first and in their order.
 
     ``invalid`` has the reason for every query whose result is not proven right, ``missing`` why
@@ -60,60 +61,80 @@ def judge(
     verdicts = []
     for query in (*expected_queries, *sorted(others)):
         ours, theirs = candidate.get(query), baseline.get(query)
-        figures = BoundsFigures(
-            gate.bound(query, workload),
-            baseline_run=theirs.run if theirs else None,
+        bound = gate.bound(query, workload)
+        verdict = Verdict(
+            night=night,
+            query=query,
+            metric=gate.metric,
+            value=Value.INVALID,
+            reason=invalid.get(query, ""),
+            mode=Mode.BOUNDS,
+            gate_version=gate.version,
             repetitions=len(ours.repetitions) if ours else 0,
+            bound=bound,
+            baseline_run=theirs.run if theirs else None,
         )
-        ratio = None
-        if query in invalid:
-            value, reason = Value.INVALID, invalid[query]
-        else:
-            asked, why = max(repetitions, 1), missing.get(query)
-            value, reason, ratio, figures = _judge_query(figures, ours, theirs, asked, why)
-            if query in source_bound and value is not Value.MISSING:
-                value, reason = Value.SOURCE_BOUND, source_bound[query]
-        said = (query, gate.metric, value, reason, Mode.BOUNDS, gate.version)
-        verdicts.append(QueryVerdict("", *said, ratio=ratio, figures=figures))
+        if query not in invalid:
+            asked = max(repetitions, 1)
+            verdict = _judge_query(verdict, ours, theirs, bound, asked, missing.get(query))
+            if query in source_bound and verdict.value is not Value.MISSING:
+                reason = source_bound[query]
+                verdict = replace(verdict, value=Value.SOURCE_BOUND, reason=reason)
+        verdicts.append(verdict)
     return verdicts
 
 
-_Judged: TypeAlias = tuple[Value, str, float | None, BoundsFigures]
-"""Value, reason, ratio, and what they rest on."""
-
-
 def _judge_query(
-    figures: BoundsFigures,
+    verdict: Verdict,
     candidate: BoundsArm | None,
     baseline: BoundsArm | None,
+    bound: float,
     asked: int,
     missing: str | None,
-) -> _Judged:
-    done = figures.repetitions
+) -> Verdict:
+    """Return the verdict on a query whose result is right.
+
+    Args:
+        verdict: what is known before: query, bound, accepted run, number of repetitions.
+        candidate: the repetitions of the night, None where there are none.
+        baseline: the repetitions of the accepted run, None where no run is accepted.
+        bound: the ratio above which the query is a regression.
+        asked: the number of repetitions that the night had to measure.
+        missing: why repetitions are not there, where that is known.
+    """
+    done = verdict.repetitions
     if candidate is None or done < asked:
         reason = f"{done} of {asked} repetitions measured" if done else "not measured"
-        return Value.MISSING, reason + (f": {missing}" if missing else ""), None, figures
+        reason += f": {missing}" if missing else ""
+        return replace(verdict, value=Value.MISSING, reason=reason)
     impossible = _impossible(candidate) or (_impossible(baseline) if baseline else None)
     if impossible:
-        return Value.INVALID, impossible, None, figures
+        return replace(verdict, value=Value.INVALID, reason=impossible)
     if baseline is None or not baseline.repetitions:
         reason = "no accepted baseline"
     elif baseline.shape != candidate.shape:
         reason = f"baseline {baseline.run} was measured on another workload or cluster"
     else:
-        return _compare(figures, candidate, baseline)
-    return Value.CALIBRATING, reason, None, replace(figures, baseline_run=None)
+        return _compare(verdict, bound, candidate, baseline)
+    return replace(verdict, value=Value.CALIBRATING, reason=reason, baseline_run=None)
 
 
-def _compare(figures: BoundsFigures, candidate: BoundsArm, baseline: BoundsArm) -> _Judged:
-    for basis in Basis:
-        ours, theirs = _figures(candidate, basis), _figures(baseline, basis)
-        if ours and theirs:
-            break
-    else:
+def _compare(verdict: Verdict, bound: float, candidate: BoundsArm, baseline: BoundsArm) -> Verdict:
+    """Return the verdict on a query by the ratio of the medians of both runs.
+
+    Args:
+        verdict: what is known before.
+        bound: the ratio above which the query is a regression.
+        candidate: the repetitions of the night.
+        baseline: the repetitions of the accepted run.
+    """
+    repetitions = (*candidate.repetitions, *baseline.repetitions)
+    basis = common_basis(repetition.steady for repetition in repetitions)
+    ours, theirs = _figures(candidate, basis), _figures(baseline, basis)
+    if not (ours and theirs):
         reason = f"no basis in common with baseline {baseline.run}: steady state and application"
-        return Value.INVALID, reason, None, figures
-    new, old, bound = median(ours), median(theirs), figures.bound
+        return replace(verdict, value=Value.INVALID, reason=reason)
+    new, old = median(ours), median(theirs)
     ratio = new / old
     if ratio > bound:
         value, side = Value.REGRESSION, f"above the bound of {bound:g}"
@@ -122,7 +143,8 @@ def _compare(figures: BoundsFigures, candidate: BoundsArm, baseline: BoundsArm) 
     else:
         value, side = Value.OK, f"within {bound:g}"
     reason = f"{old:.4g} -> {new:.4g} CPU-s per million events ({basis}): {ratio:.3f}, {side}"
-    return value, reason, ratio, replace(figures, basis=basis, candidate=new, baseline=old)
+    verdict = replace(verdict, basis=basis, candidate=new, baseline=old)
+    return replace(verdict, value=value, reason=reason, ratio=ratio)
 
 
 def _figures(arm: BoundsArm, basis: str) -> list[float]:

@@ -27,7 +27,8 @@ from nexmark.verdict.location import (
     ratio_of,
     spread,
 )
-from nexmark.verdict.measured_night import Canary, Measured, MeasuredNight, QueryVerdict, possible
+from nexmark.verdict.measured_night import Canary, Measured, MeasuredNight, possible
+from nexmark.verdict.verdict import Verdict
 
 LEVELS = ("steal", "psi", "load", "throttl", "mhz", "freq")
 """A canary metric that starts so is a level of the host, which may be 0; all others are timings."""
@@ -118,16 +119,16 @@ class Grounds:
         self._grades: dict[tuple[tuple[str, ...], tuple[str, ...]], Grade] = {}
         self._source_bound = source_bound(night.measured, rules)
 
-    def blank(self, query: str, metric: str, value: Value, reason: str) -> QueryVerdict:
+    def blank(self, query: str, metric: str, value: Value, reason: str) -> Verdict:
         """Return a verdict without numbers."""
-        return QueryVerdict(
+        return Verdict(
             *(self.night.name, query, metric, value, reason, self.rules.mode, self.rules.version),
             decides=metric == self.rules.metric,
-            baseline=self.night.baseline.get(query, ""),
+            baseline_build=self.night.baseline.get(query, ""),
             build=self.night.candidate,
         )
 
-    def without(self, measured: Measured, value: Value, reason: str) -> QueryVerdict:
+    def without(self, measured: Measured, value: Value, reason: str) -> Verdict:
         """Return a verdict where there is no ground for one, with the numbers there are."""
         numbers = one_night_numbers(measured) | {"shift": None, "spread": None}
         verdict = self.blank(measured.query, measured.metric, value, reason)
@@ -156,7 +157,7 @@ class Grounds:
             return ""
         return self._host_objection(measured.metric, (CONFIRMATION,))
 
-    def with_gaps(self, verdict: QueryVerdict, measured: Measured | None) -> QueryVerdict:
+    def with_gaps(self, verdict: Verdict, measured: Measured | None) -> Verdict:
         """Return the verdict; if pairs are incomplete, its reason names the missing repetitions."""
         if measured is None:
             return verdict

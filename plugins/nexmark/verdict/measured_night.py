@@ -1,11 +1,11 @@
-"""The gate's input and its verdicts, as data classes."""
+"""The gate's input as data classes."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
-from nexmark.model import Arm, Mode, QueryKey, Value, is_red, median_of
+from nexmark.model import Arm, Basis, median_of
 
 
 def possible(value: float | None) -> TypeGuard[float]:
@@ -56,7 +56,7 @@ class Measured:
     metric: str
     pairs: tuple[Pair, ...]
     fresh: tuple[Pair, ...] = ()
-    basis: str = ""
+    basis: Basis | None = None
 
     def medians(self, fresh: bool, whole: bool = True) -> tuple[float | None, float | None]:
         """Return both arms' medians over fresh or first pairs, if ``whole`` of complete ones."""
@@ -119,64 +119,3 @@ class MeasuredNight:
     groups: Mapping[str, str] = field(default_factory=dict)
     teaches: bool = True
     candidate: str = ""
-
-
-@dataclass(frozen=True)
-class BoundsFigures:
-    """What a verdict by bounds rests on; no medians where they were not compared.
-
-    ``candidate`` and ``baseline`` are medians in the unit of the metric on ``basis``.
-    """
-
-    bound: float
-    baseline_run: str | None = None
-    repetitions: int = 0
-    candidate: float | None = None
-    baseline: float | None = None
-    basis: str | None = None
-
-
-@dataclass(frozen=True)
-class QueryVerdict:
-    """The verdict on one metric of one query in one night; ``reason`` is one line.
-
-    ``ratio`` (candidate / baseline) with its 95 % interval ``lo``, ``hi``; of a confirmed suspect
-    from the fresh pairs, which were not chosen for being extreme. ``mde`` is the smallest slowdown
-    this night could have seen (0.07 is 7 %). ``decides``: it may turn the night red. Later nights
-    learn from ``shift`` and ``spread`` of the first ``pairs`` (log), their ``noise``, and the sums
-    of the drift. ``figures``: of a verdict by bounds, on a night of one arm. ``build`` is the
-    candidate, "" where that is not known.
-    """
-
-    night: str
-    query: str
-    metric: str
-    value: Value
-    reason: str
-    mode: Mode
-    gate_version: int
-    decides: bool = True
-    ratio: float | None = None
-    lo: float | None = None
-    hi: float | None = None
-    mde: float | None = None
-    shift: float | None = None
-    spread: float | None = None
-    pairs: int = 0
-    fresh_pairs: int = 0
-    noise: float | None = None
-    drift_slower: float = 0.0
-    drift_faster: float = 0.0
-    baseline: str = ""
-    figures: BoundsFigures | None = None
-    build: str = field(default="", compare=False)
-
-    @property
-    def red(self) -> bool:
-        """Whether this fails the night. A suspect of being faster does not, though not green."""
-        return is_red(self.value, self.ratio, decides=self.decides)
-
-    @property
-    def key(self) -> QueryKey:
-        """Query and metric."""
-        return QueryKey(self.query, self.metric)

@@ -19,9 +19,10 @@ from nexmark.verdict.baseline_chain import Chain, Lineage, is_creep, shared_nois
 from nexmark.verdict.decision import SEEN, Decision, First, decide, look, mean_shift, smallest_seen
 from nexmark.verdict.eligibility import Grounds, one_night_numbers
 from nexmark.verdict.location import Array, change_of, count_of, ratio_of
-from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair, QueryVerdict
+from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair
 from nexmark.verdict.noise import Earlier, Learned, Noise, Past
 from nexmark.verdict.order import MIN_FRESH_PAIRS, clearing_pairs, fresh_pairs
+from nexmark.verdict.verdict import Verdict
 
 WIDTH = 1.96
 """Half the width of a 95 % interval, in noise units."""
@@ -42,7 +43,7 @@ def suspects(night: MeasuredNight, earlier: Earlier, rules: Gate) -> list[str]:
 
 def judge_night(
     night: MeasuredNight, earlier: Earlier, rules: Gate, lineage: Lineage | None = None
-) -> list[QueryVerdict]:
+) -> list[Verdict]:
     """Return one verdict per query and metric, and one on the suite (query ``SUITE``).
 
     ``earlier`` are the verdicts of earlier nights, oldest first, as this function returned them;
@@ -62,13 +63,14 @@ def judge_night(
     informing = {one.metric for one in night.measured if metric_of(one.metric).judged}
     for metric in sorted(informing - {rules.metric}):
         verdicts += _judge(metric, grounds, earlier, deciding, lineage)
-    return verdicts
+    measured = {(one.query, one.metric): one for one in night.measured}
+    return [_with_medians(verdict, measured.get(verdict.key)) for verdict in verdicts]
 
 
-def replay(nights: Iterable[MeasuredNight], rules: Gate) -> list[list[QueryVerdict]]:
+def replay(nights: Iterable[MeasuredNight], rules: Gate) -> list[list[Verdict]]:
     """Judge nights in order, each with only the earlier ones that teach as history."""
-    judged: list[list[QueryVerdict]] = []
-    taught: list[list[QueryVerdict]] = []
+    judged: list[list[Verdict]] = []
+    taught: list[list[Verdict]] = []
     lineage = Lineage()
     for night in nights:
         judged.append(judge_night(night, taught, rules, lineage))
@@ -82,9 +84,9 @@ def _judge(
     metric: str,
     grounds: Grounds,
     earlier: Earlier,
-    deciding: Sequence[QueryVerdict],
+    deciding: Sequence[Verdict],
     lineage: Lineage,
-) -> list[QueryVerdict]:
+) -> list[Verdict]:
     """Judge one metric; ``deciding`` has the verdicts on the one that decides, if that is past."""
     measured = [one for one in grounds.night.measured if one.metric == metric]
     objections = [(one, grounds.objection(one)) for one in measured]
@@ -101,7 +103,17 @@ def _judge(
     return verdicts + [grounds.with_gaps(x, by_query.get(x.query)) for x in found]
 
 
-def _absent(grounds: Grounds, judged: set[str]) -> list[QueryVerdict]:
+def _with_medians(verdict: Verdict, measured: Measured | None) -> Verdict:
+    """Return the verdict with the medians of the pairs that its ratio is of, if it has pairs."""
+    verdict = replace(verdict, repetitions=verdict.pairs)
+    if measured is None:
+        return verdict
+    candidate, baseline = measured.medians(fresh=verdict.fresh_pairs > 0)
+    basis = None if candidate is None and baseline is None else measured.basis
+    return replace(verdict, candidate=candidate, baseline=baseline, basis=basis)
+
+
+def _absent(grounds: Grounds, judged: set[str]) -> list[Verdict]:
     """Return verdicts on queries that should be there and have no figure that decides."""
     night, metric = grounds.night, grounds.rules.metric
     return [
@@ -120,7 +132,7 @@ def _all_queries(night: MeasuredNight) -> list[str]:
 
 def judge_deciding(
     fit: Sequence[Measured], grounds: Grounds, past: Past, lineage: Lineage
-) -> list[QueryVerdict]:
+) -> list[Verdict]:
     """Judge the metric that decides: two stages per query, slow drift, creep, and the suite."""
     rules = grounds.rules
     ratios = log_ratios([one.pairs for one in fit])
@@ -164,8 +176,8 @@ def judge_deciding(
 
 
 def judge_informing(
-    fit: Sequence[Measured], grounds: Grounds, past: Past, deciding: Sequence[QueryVerdict]
-) -> list[QueryVerdict]:
+    fit: Sequence[Measured], grounds: Grounds, past: Past, deciding: Sequence[Verdict]
+) -> list[Verdict]:
     """Judge a metric that informs: on the first pairs only, WATCH at the most."""
     rules = grounds.rules
     ratios = log_ratios([one.pairs for one in fit])
@@ -203,13 +215,13 @@ def _widening(fit: Sequence[Measured], grounds: Grounds) -> Array:
     return np.asarray([grounds.widening(grounds.grade(one.query)) for one in fit])
 
 
-def _doubted(one: Measured, verdict: QueryVerdict, doubt: str, grounds: Grounds) -> QueryVerdict:
+def _doubted(one: Measured, verdict: Verdict, doubt: str, grounds: Grounds) -> Verdict:
     """Return the verdict on a suspect whose fresh pairs say nothing."""
     why = f"not confirmed, not cleared: while it was measured again, {doubt}"
     return grounds.without(one, Value.INVALID, f"{_way(verdict)}? {_size(verdict)}; {why}")
 
 
-def _said_of_host(verdict: QueryVerdict, grounds: Grounds) -> QueryVerdict:
+def _said_of_host(verdict: Verdict, grounds: Grounds) -> Verdict:
     """Return the verdict with what an unsteady host made of its noise."""
     if verdict.noise is None:
         return verdict
@@ -225,19 +237,19 @@ def _said_of_host(verdict: QueryVerdict, grounds: Grounds) -> QueryVerdict:
     return verdict
 
 
-def _with_numbers(one: Measured, ratios: Array, grounds: Grounds) -> QueryVerdict:
+def _with_numbers(one: Measured, ratios: Array, grounds: Grounds) -> Verdict:
     """Return a verdict with the numbers that need no history."""
     blank = grounds.blank(one.query, one.metric, Value.OK, "")
     return replace(blank, pairs=int(count_of(ratios)), **one_night_numbers(one))
 
 
-def _calibrating(verdict: QueryVerdict, noise: Noise, index: int, rules: Gate) -> QueryVerdict:
+def _calibrating(verdict: Verdict, noise: Noise, index: int, rules: Gate) -> Verdict:
     nights = f"{int(noise.nights[index])} of {rules.calibration_nights} nights"
     reason = f"{nights} to learn the noise from; {_size(verdict)}"
     return replace(verdict, value=Value.CALIBRATING, reason=reason)
 
 
-def _around(verdict: QueryVerdict, first: First, index: int, mde: float) -> QueryVerdict:
+def _around(verdict: Verdict, first: First, index: int, mde: float) -> Verdict:
     noise = float(first.noise[index])
     return replace(verdict, noise=noise, mde=mde, **_interval(float(first.shift[index]), noise))
 
@@ -248,22 +260,22 @@ def _interval(shift: float, noise: float) -> dict[str, Any]:
     return {"ratio": ratio_of(shift), "lo": ratio_of(low), "hi": ratio_of(high)}
 
 
-def _size(verdict: QueryVerdict) -> str:
+def _size(verdict: Verdict) -> str:
     return f"ratio {verdict.ratio:.3f} ({verdict.lo:.3f} to {verdict.hi:.3f})"
 
 
-def _way(suspect: QueryVerdict) -> str:
+def _way(suspect: Verdict) -> str:
     return "slower" if (suspect.shift or 0) > 0 else "faster"
 
 
-def _said_of_drift(verdict: QueryVerdict, side: float) -> str:
+def _said_of_drift(verdict: Verdict, side: float) -> str:
     if side == 0:
         return ""
     way, total = ("slower", verdict.drift_slower) if side > 0 else ("faster", verdict.drift_faster)
     return f"drifting {way} over the last nights (CUSUM {total:.1f})"
 
 
-def _chain(verdict: QueryVerdict, lineage: Lineage, grounds: Grounds) -> Chain | None:
+def _chain(verdict: Verdict, lineage: Lineage, grounds: Grounds) -> Chain | None:
     """Return what the accepted builds come to; no night that a person chose is asked for that."""
     if not grounds.night.teaches:
         return None
@@ -277,8 +289,8 @@ def _said_of_chain(chain: Chain | None, lineage: Lineage, rules: Gate) -> str:
 
 
 def _suite_creep(
-    suite: QueryVerdict, decision: Decision, chains: Sequence[Chain], lineage: Lineage, rules: Gate
-) -> QueryVerdict:
+    suite: Verdict, decision: Decision, chains: Sequence[Chain], lineage: Lineage, rules: Gate
+) -> Verdict:
     """Return the verdict on the suite; WATCH where only the accepted builds together are slower."""
     if suite.value is not Value.OK or len(chains) < rules.suite_queries:
         return suite
@@ -289,15 +301,15 @@ def _suite_creep(
     return replace(suite, value=Value.WATCH, reason=f"{said}; tonight the {suite.reason}")
 
 
-def _quiet(verdict: QueryVerdict, drift: str) -> QueryVerdict:
+def _quiet(verdict: Verdict, drift: str) -> Verdict:
     if drift:
         return replace(verdict, value=Value.WATCH, reason=f"{drift}; tonight {_size(verdict)}")
     return replace(verdict, reason=f"{_size(verdict)}, {verdict.mde:.1%} could be seen")
 
 
 def _loud(
-    verdict: QueryVerdict, fresh: Mapping[str, Any], side: float, drift: str, asked: int
-) -> QueryVerdict:
+    verdict: Verdict, fresh: Mapping[str, Any], side: float, drift: str, asked: int
+) -> Verdict:
     """Return the verdict on a suspect that was to have ``asked`` fresh pairs.
 
     ``fresh`` has the numbers of those that there are; ``side`` is 0 where they did not confirm.
@@ -321,7 +333,7 @@ def _loud(
     return replace(verdict, value=Value.UNCONFIRMED, reason=f"not {way}: {found}")
 
 
-def _informed(verdict: QueryVerdict, beyond: bool, deciding: Value | None) -> QueryVerdict:
+def _informed(verdict: Verdict, beyond: bool, deciding: Value | None) -> Verdict:
     if not beyond:
         return _quiet(verdict, "")
     shift = verdict.shift or 0.0
@@ -333,7 +345,7 @@ def _informed(verdict: QueryVerdict, beyond: bool, deciding: Value | None) -> Qu
     return replace(verdict, value=Value.WATCH, reason=f"{way}{cause}")
 
 
-def _judge_suite(decision: Decision, grounds: Grounds) -> list[QueryVerdict]:
+def _judge_suite(decision: Decision, grounds: Grounds) -> list[Verdict]:
     """Return the verdict on the suite, none when too few queries are calibrated."""
     rules = grounds.rules
     count = int(np.sum(decision.calibrated))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from nexmark.model import CONFIRMED, SUITE, Mode, grouped
 from nexmark.verdict.location import EFFICIENCY, Array, nan_median, spread
-from nexmark.verdict.measured_night import QueryVerdict
+from nexmark.verdict.verdict import Verdict
 
 NORMAL = 1.4826
 """Standard deviation of a normal variable / its median absolute deviation."""
@@ -34,7 +34,7 @@ SHORTEST = 3
 in the moment in which it is accepted."""
 SHARE = 0.5
 """A night with a smaller share of the queries says nothing of the suite."""
-Earlier = Sequence[Sequence[QueryVerdict]]
+Earlier = Sequence[Sequence[Verdict]]
 """The verdicts of earlier nights, oldest first."""
 
 
@@ -173,9 +173,7 @@ class Past:
         suite = self._suite(series, shifts, nights)
         return Learned(_table(shifts, nights), spreads, pairs, suite, drift)
 
-    def _suite(
-        self, series: list[list[QueryVerdict]], shifts: list[list[float]], nights: int
-    ) -> Array:
+    def _suite(self, series: list[list[Verdict]], shifts: list[list[float]], nights: int) -> Array:
         """Return the last shifts of the suite, but for nights in which it had itself changed."""
         table = np.full((len(series), len(self._places)), np.nan)
         for place, (rows, values) in enumerate(zip(series, shifts, strict=True)):
@@ -188,18 +186,18 @@ class Past:
     def _drift(self, query: str, baseline: str) -> tuple[float, float]:
         """Return the sums after the last night; 0 where another build was accepted since."""
         rows = self._rows.get(query)
-        if not rows or rows[-1].baseline != baseline:
+        if not rows or rows[-1].baseline_build != baseline:
             return 0.0, 0.0
         return rows[-1].drift_slower, rows[-1].drift_faster
 
 
-def _changed(verdict: QueryVerdict) -> bool:
+def _changed(verdict: Verdict) -> bool:
     return verdict.decides and verdict.value in CONFIRMED
 
 
-def _about_own_level(rows: Sequence[QueryVerdict]) -> list[float]:
+def _about_own_level(rows: Sequence[Verdict]) -> list[float]:
     shifts = np.asarray([row.shift for row in rows])
-    _, stretches = np.unique([row.baseline for row in rows], return_inverse=True)
+    _, stretches = np.unique([row.baseline_build for row in rows], return_inverse=True)
     return [float(value) for value in about_own_level(shifts, stretches)]
 
 

@@ -17,21 +17,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from nexmark.model import ARMS, CANARY, JUDGED, SUITE, grouped
-from nexmark.verdict.measured_night import (
-    Canary,
-    Measured,
-    MeasuredNight,
-    QueryVerdict,
-    canaries_of,
-    pairs_of,
-)
+from nexmark.model import ARMS, CANARY, JUDGED, SUITE, Basis, grouped
+from nexmark.verdict.measured_night import Canary, Measured, MeasuredNight, canaries_of, pairs_of
+from nexmark.verdict.verdict import Verdict
 
 COLUMNS = ("night", "query", "stage", "pair", "arm", "order", "metric", "value")
 OUT = ("night", "query", "metric", "verdict", "ratio", "lo", "hi", "mde", "gate_version")
 OPTIONAL = ("asked", "queries", "baseline", "candidate", "basis", "teaches", "host", "group")
 STAGES, NO_STAGE = {"1": 1, "2": 2}, {"": 0, "0": 0}
 TEACHES = {"": True, "1": True, "0": False}
+BASES: Mapping[str, Basis | None] = {"": None} | {str(basis): basis for basis in Basis}
 Known = TypeVar("Known")
 CANARY_ARMS = ("", "before", "after", *ARMS)
 REMEMBERED = 7
@@ -68,7 +63,7 @@ class _Row:
     queries: tuple[str, ...]
     baseline: str
     candidate: str
-    basis: str
+    basis: Basis | None
     teaches: bool
     host: str | None
     group: str
@@ -97,7 +92,7 @@ def read_nights(lines: Iterable[str]) -> list[MeasuredNight]:
     return made
 
 
-def write_verdicts(verdicts: Iterable[QueryVerdict]) -> Iterator[Sequence[str]]:
+def write_verdicts(verdicts: Iterable[Verdict]) -> Iterator[Sequence[str]]:
     """Return the table of verdicts as rows, the names of the columns first."""
     yield OUT
     for verdict in verdicts:
@@ -160,7 +155,7 @@ def _row(cells: Sequence[str], places: Mapping[str, int], line: int) -> _Row:
         tuple(text["queries"].split()),
         text["baseline"],
         text["candidate"],
-        text["basis"],
+        _one_of("basis", text["basis"], line, BASES, "steady, application or empty"),
         _one_of("teaches", text["teaches"], line, TEACHES, "0, 1 or empty"),
         text["host"] if "host" in places else None,
         text["group"],

@@ -20,7 +20,7 @@ from nexmark.measure.operator_times import repetition_parts
 from nexmark.model import Arm, Stage, Value
 from nexmark.store import RepetitionRecord, Store, ValidationRecord
 from nexmark.store.gate_rows import observed
-from nexmark.verdict.measured_night import QueryVerdict
+from nexmark.verdict.verdict import Verdict
 from tests.unit.report.rendered import collect
 from tests.unit.store.store_builder import by_bounds
 
@@ -60,7 +60,7 @@ def repetition(arm: str, number: int, **fields: Any) -> RepetitionRecord:
     return RepetitionRecord(RUN, "q5", number, **{**values, **fields})
 
 
-def verdict(value: Value = Value.REGRESSION, **fields: Any) -> QueryVerdict:
+def verdict(value: Value = Value.REGRESSION, **fields: Any) -> Verdict:
     given: dict[str, Any] = {
         "ratio": 1.3,
         "lo": 1.2,
@@ -70,7 +70,7 @@ def verdict(value: Value = Value.REGRESSION, **fields: Any) -> QueryVerdict:
         "mode": "paired",
     }
     values = {"night": RUN, "query": "q5", "metric": "cpu_s_per_mevent", "gate_version": 3}
-    return QueryVerdict(**{**values, "value": value, **given, **fields})
+    return Verdict(**{**values, "value": value, **given, **fields})
 
 
 @pytest.fixture

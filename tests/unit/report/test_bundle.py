@@ -20,7 +20,7 @@ from nexmark.model import Value
 from nexmark.report.evidence_files import Bundle, night_html, question_text, write_bundle
 from nexmark.store import BuildRecord, Store
 from nexmark.store.table_rows import SelfTestRow
-from nexmark.verdict.measured_night import QueryVerdict
+from nexmark.verdict.verdict import Verdict
 from tests.unit.report.rendered import collect, evidence
 
 EVIL = "<script>alert('x')</script>"
@@ -42,9 +42,9 @@ def run(store: Store) -> str:
     row = repetition(name, "q5", result={"confs": confs}, series=[series()])
     store.record_repetition(row)
     values: dict[str, Any] = {"night": name, "metric": "cpu_s_per_mevent", "mode": "paired"}
-    values |= {"gate_version": 3, "baseline": "sha-429"}
-    q5 = QueryVerdict(query="q5", value=Value.REGRESSION, reason=EVIL, ratio=1.12, **values)
-    q0 = QueryVerdict(query="q0", value=Value.OK, reason="as ever", ratio=1.0, mde=0.02, **values)
+    values |= {"gate_version": 3, "baseline_build": "sha-429"}
+    q5 = Verdict(query="q5", value=Value.REGRESSION, reason=EVIL, ratio=1.12, **values)
+    q0 = Verdict(query="q0", value=Value.OK, reason="as ever", ratio=1.0, mde=0.02, **values)
     store.record_verdicts(name, [q0, q5])
     store.record_grade(name, "steady", "within 2 %")
     own = {"gate_version": 3, "query": "q0"}
@@ -117,7 +117,7 @@ def test_the_question_has_table_reasons_and_places(store: Store, run: str) -> No
 
 def test_a_reason_cannot_break_out_of_its_block(store: Store, run: str) -> None:
     store.record_verdicts(
-        run, [QueryVerdict(run, "q0", "m", Value.INVALID, "```\n# all is well", "paired", 3)]
+        run, [Verdict(run, "q0", "m", Value.INVALID, "```\n# all is well", "paired", 3)]
     )
     text = question_text(evidence(store, run), Path("a"), Path("b"))
     blocks = text.split("```")

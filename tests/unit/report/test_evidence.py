@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from nexmark.measure.cpu_series import CpuSeries
 from nexmark.model import Value
 from nexmark.report.evidence_files import DRAWN, write_evidence
 from nexmark.store import BuildRecord, RepetitionRecord, Store
-from nexmark.verdict.measured_night import QueryVerdict
+from nexmark.verdict.verdict import Verdict
 from tests.unit.store.night_builder import cpu, judge, paired, record_night, validate
 from tests.unit.store.store_builder import night, series
 
@@ -213,7 +214,7 @@ def test_no_secret_gets_into_it_wherever_it_was_written(
     store.record_night(other)
     reason = "fetching https://me:pa55@example.org failed, spark.x.password=pa55"
     store.record_verdicts(
-        other.run, [QueryVerdict(other.run, "q5", "m", Value.INVALID, reason, "paired", 3)]
+        other.run, [Verdict(other.run, "q5", "m", Value.INVALID, reason, "paired", 3)]
     )
     for name in (run, other.run):
         write_evidence(tmp_path / name, store, name)
@@ -250,7 +251,7 @@ def test_nothing_that_somebody_wrote_becomes_html(store: Store, tmp_path: Path) 
                 series=[series(EVIL)],
             )
         )
-    verdict = QueryVerdict(made.run, "q5", EVIL, Value.INVALID, EVIL, "paired", 3, baseline=EVIL)
+    verdict = Verdict(made.run, "q5", EVIL, Value.INVALID, EVIL, "paired", 3, baseline_build=EVIL)
     store.record_verdicts(made.run, [verdict])
     written = write_evidence(tmp_path, store, made.run)
     assert written.problems == ()
@@ -291,8 +292,11 @@ def test_an_alarm_that_was_accepted_meanwhile_is_gone(
     number = store.accept(run, "ada", "meant so", ["q5"])
     assert number.queries == ("q5",)
     (acceptance,) = store.acceptances()
-    verdicts = store.query_verdicts(run)
-    store.record_verdicts(run, verdicts, covered={"q5": acceptance.id})
+    verdicts = store.verdicts(run)
+    store.record_verdicts(
+        run,
+        [replace(x, acceptance=acceptance.id if x.query == "q5" else None) for x in verdicts],
+    )
     assert write_evidence(tmp_path, store, run).alarms == {}
     assert not (tmp_path / "alarms" / "q5").exists()
 
@@ -309,7 +313,7 @@ def test_only_the_worst_alarms_have_charts(store: Store, tmp_path: Path) -> None
             store.record_repetition(record)
         value = {"ratio": 2.0 + number / 10, "gate_version": 3, "mode": "paired"}
         verdicts.append(
-            QueryVerdict(made.run, query, "m", value=Value.REGRESSION, reason="slow", **value)
+            Verdict(made.run, query, "m", value=Value.REGRESSION, reason="slow", **value)
         )
     store.record_verdicts(made.run, verdicts)
     written = write_evidence(tmp_path, store, made.run)

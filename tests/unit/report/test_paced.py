@@ -52,7 +52,8 @@ def test_a_delay_is_a_regression_of_the_latency_and_is_shown_as_such(store: Stor
     assert "p50 ms, ratio and 95 % interval" in page
     (line,) = night.lines
     assert line.row.cpu_s_per_mevent == 10.0
-    assert line.row.baseline == pytest.approx(20.0)
+    assert line.row.verdict is not None
+    assert line.row.verdict.baseline == pytest.approx(20.0)
 
     found = query_evidence(store, store.night(run), "q0")
     assert found.pairs[0].baseline_figure == 20.0

@@ -87,7 +87,8 @@ class TestRows:
         verdict = by_bounds("q5", Value.OK, ratio=2.0, **medians)
         store.record_verdicts(run, [verdict])
         _, row = make_report(store, run).rows
-        assert (row.cpu_s_per_mevent, row.baseline, row.ratio) == (20.0, 10.0, 2.0)
+        assert row.verdict is not None
+        assert (row.cpu_s_per_mevent, row.verdict.baseline, row.ratio) == (20.0, 10.0, 2.0)
         assert row.basis == "application"
 
     def test_the_order_is_as_asked_for(self, store: Store) -> None:

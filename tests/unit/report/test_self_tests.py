@@ -11,8 +11,8 @@ from nexmark.evidence.summary import health
 from nexmark.model import Value
 from nexmark.store import Store
 from nexmark.store.table_rows import SelfTestRow
-from nexmark.verdict.measured_night import QueryVerdict
 from nexmark.verdict.rates import alarmed
+from nexmark.verdict.verdict import Verdict
 from tests.unit.report.rendered import collect
 from tests.unit.store.night_builder import paired
 from tests.unit.store.store_builder import DAG
@@ -22,7 +22,7 @@ def self_tested(store: Store, number: int, version: int, aa: str, slowdown: str)
     """A judged night with both self-tests."""
     made = paired(number, queries=["q5"], baselines={"q5": "sha-430"})
     store.record_night(made)
-    verdict = QueryVerdict(made.run, "q5", "cpu_s_per_mevent", Value.OK, "same", "paired", version)
+    verdict = Verdict(made.run, "q5", "cpu_s_per_mevent", Value.OK, "same", "paired", version)
     store.record_verdicts(made.run, [verdict])
     for kind, size, value in (("aa", 1.0, aa), ("slowdown", 1.2, slowdown)):
         known = {"kind": kind, "query": "q5", "size": size, "gate_version": version}

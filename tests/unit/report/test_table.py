@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from nexmark.evidence.rows import Row
+from nexmark.model import CPU, Basis, Mode, Value
 from nexmark.report.table import render_table, throughput
+from nexmark.verdict.verdict import Verdict
 
 
 def row(query: str = "q0", **fields: object) -> Row:
@@ -17,11 +21,14 @@ def row(query: str = "q0", **fields: object) -> Row:
         "result": "right",
         "cpu_s_per_mevent": 6.45,
         "basis": "steady",
-        "baseline": 6.0,
-        "ratio": 1.075,
-        "verdict": "OK",
+        "verdict": verdict(),
     }
     return Row(query, **{**values, **fields})  # type: ignore[arg-type]
+
+
+def verdict(value: Value = Value.OK, ratio: float | None = 1.075, **numbers: Any) -> Verdict:
+    numbers = {"baseline": 6.0, "ratio": ratio, **numbers}
+    return Verdict("n", "q0", CPU, value, "", Mode.BOUNDS, 1, **numbers)
 
 
 def cells(table: str, query: str) -> list[str]:
@@ -82,7 +89,7 @@ def test_totals_add_up_and_cores_do_not() -> None:
 
 
 def test_a_query_without_figures_does_not_count_in_the_total() -> None:
-    table = render_table([row(), Row("q9", verdict="MISSING")])
+    table = render_table([row(), Row("q9", verdict(Value.MISSING, ratio=None, baseline=None))])
     assert cells(table, "q9")[1:7] == ["-", "-", "-", "-", "-", "not run"]
     assert cells(table, "Total")[1] == "100,000,000"
     assert cells(table, "Total")[6] == "1/2 right"
@@ -93,7 +100,7 @@ def test_without_any_figure_there_is_no_total() -> None:
 
 
 def test_figures_over_the_whole_application_are_marked() -> None:
-    table = render_table([row(), row("q1", basis="application")])
+    table = render_table([row(), row("q1", basis=Basis.APPLICATION)])
     assert cells(table, "q0")[7] == "6.450"
     assert cells(table, "q1")[7] == "6.450*"
     assert table.splitlines()[-1].startswith("* over the whole life of the application")
@@ -105,7 +112,11 @@ def test_without_marks_there_is_no_footnote() -> None:
 
 def test_every_line_is_as_wide_as_the_others_and_fits() -> None:
     widest = row(
-        "q14_python_udf", events=10**12, wall_s=99999.0, cpu_s=999999.0, verdict="CALIBRATING"
+        "q14_python_udf",
+        events=10**12,
+        wall_s=99999.0,
+        cpu_s=999999.0,
+        verdict=verdict(Value.CALIBRATING),
     )
     lines = render_table([row(), widest, Row("q9", result="unverified")]).splitlines()
     assert len({len(line) for line in lines}) == 1

@@ -20,8 +20,8 @@ from nexmark.store import (
     ValidationRecord,
 )
 from nexmark.store.table_rows import CanaryRow
-from nexmark.verdict.measured_night import QueryVerdict
 from nexmark.verdict.nightly import judge_night, suspects
+from nexmark.verdict.verdict import Verdict
 from tests.unit.store.store_builder import STARTED, measurement, night
 
 QUERIES = ("q0", "q5", "q10")
@@ -30,9 +30,10 @@ RULES: Gate = load_gate().model_copy(update={"calibration_nights": 4, "pairs": P
 NOISE = 0.01
 CPU_METRIC = "cpu_s_per_mevent"
 
-OK = QueryVerdict(
+OK = Verdict(
     "", "q5", CPU_METRIC, Value.OK, "same", "paired", 2, True, 1.01, 0.98, 1.04, 0.07, 0.01,
     0.01, 5, 0, 0.02, 0.0, 0.0, "sha-429",
+    repetitions=5,
 )  # fmt: skip
 
 
@@ -48,7 +49,7 @@ def paired(number: int = 1, **changes: Any) -> NightRecord:
     return night(number, **{**values, **changes})
 
 
-def judged(store: Store, number: int, *verdicts: QueryVerdict, **changes: Any) -> str:
+def judged(store: Store, number: int, *verdicts: Verdict, **changes: Any) -> str:
     """Record a night on a day of its own with verdicts (one of q5 by default); return its name."""
     started = STARTED + timedelta(days=number)
     made = paired(number, **{"run_id": f"n{number}", "started": started, **changes})
@@ -136,7 +137,7 @@ def canary(moment: Any, value: float, **changes: Any) -> CanaryRow:
     return CanaryRow(**{"host": "", "group": "", **values, **changes})
 
 
-def judge(store: Store, run: str, rules: Gate = RULES) -> list[QueryVerdict]:
+def judge(store: Store, run: str, rules: Gate = RULES) -> list[Verdict]:
     """Judge a night by what the store has, as the tasks of a night do; record what was said."""
     verdicts = judge_night(store.paired_night(run), store.earlier(run, 60), rules)
     store.record_verdicts(run, verdicts)

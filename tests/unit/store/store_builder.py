@@ -20,7 +20,7 @@ from nexmark.store import (
     Store,
     ValidationRecord,
 )
-from nexmark.verdict.measured_night import BoundsFigures, QueryVerdict
+from nexmark.verdict.verdict import Verdict
 
 DAG = "nexmark_spark_4_3_0"
 STARTED = datetime(2026, 11, 21, 4, tzinfo=UTC)
@@ -104,10 +104,10 @@ def by_bounds(
     version: int = 1,
     ratio: float | None = None,
     **figures: Any,
-) -> QueryVerdict:
+) -> Verdict:
     """A verdict by bounds."""
     said = (query, metric, value, reason, Mode.BOUNDS, version)
-    return QueryVerdict("", *said, ratio=ratio, figures=BoundsFigures(1.1, **figures))
+    return Verdict("", *said, ratio=ratio, bound=1.1, **figures)
 
 
 def series(host: str = "nexmark02") -> tuple[CpuSeries, Path]:

@@ -25,8 +25,9 @@ from nexmark.report.evidence_json import query_json
 from nexmark.report.rendering import standalone
 from nexmark.store import BuildRecord, NightRecord, Store
 from nexmark.verdict.__main__ import main as replay
-from nexmark.verdict.measured_night import Measured, MeasuredNight, QueryVerdict
+from nexmark.verdict.measured_night import Measured, MeasuredNight
 from nexmark.verdict.nightly import judge_night
+from nexmark.verdict.verdict import Verdict
 from tests.unit.store.night_builder import RULES, paired, record_pair, validate
 from tests.unit.store.store_builder import STARTED
 from tests.unit.verdict.gate_builder import noisy
@@ -48,7 +49,7 @@ class Season:
         self.number, self.baseline = 0, 0
         self.rng = np.random.default_rng(11)
 
-    def night(self, ratio: float = 1.0, accept: bool = True, **changes: Any) -> list[QueryVerdict]:
+    def night(self, ratio: float = 1.0, accept: bool = True, **changes: Any) -> list[Verdict]:
         """Judge the next night; its build is ``ratio`` of the baseline, and is accepted."""
         self.number += 1
         record = self.record(**changes)
@@ -90,7 +91,7 @@ class Season:
         return creeps_of(self.store, self.store.night(run), query, CPU, **how)
 
 
-def of_q5(verdicts: list[QueryVerdict]) -> QueryVerdict:
+def of_q5(verdicts: list[Verdict]) -> Verdict:
     (found,) = (x for x in verdicts if x.query == "q5")
     return found
 

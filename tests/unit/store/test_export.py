@@ -16,8 +16,9 @@ from nexmark.model import Stage
 from nexmark.store import Store, StoreError, ValidationRecord
 from nexmark.store.table_base import Base
 from nexmark.verdict.__main__ import main as replay
-from nexmark.verdict.measured_night import MeasuredNight, QueryVerdict
+from nexmark.verdict.measured_night import MeasuredNight
 from nexmark.verdict.stored_nights import read_nights, write_verdicts
+from nexmark.verdict.verdict import Verdict
 from tests.unit.store.night_builder import RULES, canary, judge, paired, record_night, record_pair
 from tests.unit.store.store_builder import night, record, repetition, series
 
@@ -46,11 +47,11 @@ class Judging:
         self.store, self.out, self._capsys = store, out, capsys
         self.gate = out.parents[1] / "gate.yaml"
         self.gate.write_text(yaml.safe_dump(RULES.model_dump(mode="json")))
-        self.verdicts: list[QueryVerdict] = []
+        self.verdicts: list[Verdict] = []
         for number in range(1, CALIBRATED + 1):
             self.night(record_night(store, paired(number)))
 
-    def night(self, run: str) -> list[QueryVerdict]:
+    def night(self, run: str) -> list[Verdict]:
         found = judge(self.store, run)
         self.verdicts += found
         return found

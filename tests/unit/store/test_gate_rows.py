@@ -3,37 +3,32 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import asdict, fields, replace
 from datetime import timedelta
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from nexmark.attribution.explained import Observed, Plan
 from nexmark.measure.executed_plan import Part
-from nexmark.model import Stage, Value
+from nexmark.model import Basis, Mode, Stage, Value
 from nexmark.store import BuildRecord, RepetitionRecord, Store, ValidationRecord
-from nexmark.store.gate_rows import columns_of, observed, verdict_of
+from nexmark.store.gate_rows import observed
 from nexmark.store.table_rows import CompatibilityRow
-from nexmark.verdict.measured_night import (
-    BoundsFigures,
-    Canary,
-    Measured,
-    MeasuredNight,
-    Pair,
-    QueryVerdict,
-)
+from nexmark.store.verdict_rows import row_of, verdict_of
+from nexmark.verdict.measured_night import Canary, Measured, MeasuredNight, Pair
+from nexmark.verdict.verdict import Verdict
 from tests.unit.store.conftest import SQLITE
 from tests.unit.store.night_builder import canary, cpu, paired, record_pair, validate
-from tests.unit.store.store_builder import STARTED, measurement
+from tests.unit.store.store_builder import STARTED, by_bounds, measurement
 
 RUN = paired().run
 CPU = "cpu_s_per_mevent"
 SLOWED = ("slowed", "baseline")
-VERDICT = QueryVerdict(
-    RUN, "q5", CPU, Value.REGRESSION, "slower", "paired", 2, True, 1.2, 1.1, 1.3, 0.07, 0.18,
+VERDICT = Verdict(
+    RUN, "q5", CPU, Value.REGRESSION, "slower", Mode.PAIRED, 2, True, 1.2, 1.1, 1.3, 0.07, 0.18,
     0.01, 5, 10, 0.02, 1.5, 0.25, "sha-429",
+    repetitions=5,
 )  # fmt: skip
 
 
@@ -265,53 +260,41 @@ class TestObserved:
         assert asked == {"leave_out": ("batch_list",)}
 
 
-BOTH = Measured("q5", CPU, (Pair(1, 12, 9),), (Pair(1, 15, 8),), "steady")
-
-
 class TestColumns:
     """A verdict as a row, and the row as the verdict again."""
 
-    def row(self, verdict: QueryVerdict, night: MeasuredNight | None = None) -> dict[str, Any]:
-        return {"night_id": RUN, "build_id": "sha-430", **columns_of(verdict, night)}
-
     @pytest.mark.parametrize(
         "verdict",
-        [VERDICT, QueryVerdict(RUN, "q5", CPU, Value.MISSING, "lost", "paired", 2)],
-    )
-    def test_a_verdict_comes_back(self, verdict: QueryVerdict) -> None:
-        given = SimpleNamespace(**self.row(verdict))
-        assert verdict_of(given) == replace(verdict, build="sha-430")
-
-    def test_of_bounds_there_are_the_figures_and_no_pairs(self) -> None:
-        figures = BoundsFigures(1.1, "dag/base", 3, 12.0, 10.0, "steady")
-        found = self.row(replace(VERDICT, figures=figures))
-        assert (found["baseline_build"], found["pairs"], found["fresh_pairs"]) == (None,) * 3
-        assert {
-            name: found[name] for name in ("bound", "baseline_run", "repetitions", "basis")
-        } == {**{"bound": 1.1, "baseline_run": "dag/base", "repetitions": 3, "basis": "steady"}}
-        assert (found["candidate"], found["baseline"], found["value"]) == (12.0, 10.0, "REGRESSION")
-        back = verdict_of(SimpleNamespace(**found))
-        assert (back.baseline, back.pairs, back.fresh_pairs) == ("", 0, 0)
-
-    @pytest.mark.parametrize(
-        ("fresh_pairs", "own", "expected"),
         [
-            (0, BOTH, (12, 9, "steady")),
-            (1, BOTH, (15, 8, "steady")),
-            (0, Measured("q5", CPU, (Pair(1, 12, 9),)), (12, 9, None)),
-            (0, Measured("q5", CPU, (), (), "steady"), (None, None, "-")),
-            (0, Measured("q5", "wall_s", (Pair(1, 12, 9),)), ("-", "-", "-")),
-            (0, None, ("-", "-", "-")),
+            VERDICT,
+            Verdict(RUN, "q5", CPU, Value.MISSING, "lost", Mode.PAIRED, 2),
+            replace(VERDICT, candidate=12.0, baseline=10.0, basis=Basis.STEADY, decides=False),
         ],
     )
-    def test_of_pairs_there_are_the_medians_that_the_ratio_is_of(
-        self, fresh_pairs: int, own: Measured | None, expected: tuple[object, ...]
-    ) -> None:
-        night = MeasuredNight(RUN, (own,)) if own else None
-        found = self.row(replace(VERDICT, fresh_pairs=fresh_pairs), night)
-        assert tuple(found.get(x, "-") for x in ("candidate", "baseline", "basis")) == expected
-        assert (found["repetitions"], found["baseline_build"]) == (5, "sha-429")
-        assert self.row(replace(VERDICT, baseline=""))["baseline_build"] is None
+    def test_a_verdict_comes_back(self, verdict: Verdict) -> None:
+        found = verdict_of(row_of(verdict, RUN, STARTED), "sha-430")
+        assert found == verdict
+        assert (found.build, found.judged, found.acceptance) == ("sha-430", STARTED, None)
+        accepted = replace(verdict, acceptance=7)
+        assert verdict_of(row_of(accepted, RUN, STARTED), "").acceptance == 7
+
+    def test_every_field_has_a_column(self) -> None:
+        """A field that nobody writes would come back as its default."""
+        full = {field.name: getattr(VERDICT, field.name) or field.name for field in fields(Verdict)}
+        written = {**full, "mode": Mode.PAIRED, "value": Value.OK, "night": RUN}
+        verdict = Verdict(**{**written, "judged": STARTED, "decides": False})
+        found = verdict_of(row_of(verdict, RUN, STARTED), verdict.build)
+        assert asdict(found) == asdict(verdict)
+
+    def test_of_bounds_there_is_the_run_and_no_pairs(self) -> None:
+        said = by_bounds("q5", Value.OK, baseline_run="dag/base", repetitions=3, candidate=12.0)
+        row = row_of(said, RUN, STARTED)
+        assert (row.baseline_build, row.pairs, row.fresh_pairs) == (None,) * 3
+        assert (row.bound, row.baseline_run, row.repetitions) == (1.1, "dag/base", 3)
+        back = verdict_of(row, "")
+        assert back == replace(said, night=RUN)
+        assert (back.baseline_build, back.pairs, back.fresh_pairs) == ("", 0, 0)
+        assert back.against == "dag/base"
 
 
 class TestEarlier:
@@ -320,7 +303,7 @@ class TestEarlier:
     ) -> None:
         for name in ("b", "a"):
             store.record_night(paired(run_id=name, build=BuildRecord(name, "4.3.0", name)))
-            store.record_verdicts(paired(run_id=name).run, [replace(VERDICT, baseline="")])
+            store.record_verdicts(paired(run_id=name).run, [replace(VERDICT, baseline_build="")])
         later = paired(2, started=paired().started + timedelta(seconds=1))
         store.record_night(later)
         found = store.earlier(later.run, 9)
@@ -330,8 +313,8 @@ class TestEarlier:
 
     def test_verdicts_in_another_mode_than_the_nights_are_none_of_it(self, store: Store) -> None:
         store.record_night(paired())
-        store.record_verdicts(RUN, [VERDICT, replace(VERDICT, query="q0", mode="bounds")])
-        assert [x.query for x in store.query_verdicts(RUN)] == ["q5"]
-        store.record_verdicts(RUN, [replace(VERDICT, mode="bounds")])
         store.record_night(paired(2))
+        store.record_verdicts(RUN, [VERDICT, replace(VERDICT, query="q0", mode=Mode.BOUNDS)])
+        assert [[x.query for x in night] for night in store.earlier(paired(2).run, 9)] == [["q5"]]
+        store.record_verdicts(RUN, [replace(VERDICT, mode=Mode.BOUNDS)])
         assert store.earlier(paired(2).run, 9) == []

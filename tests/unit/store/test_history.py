@@ -48,7 +48,10 @@ def test_a_red_verdict_that_is_accepted_is_known_and_not_red(store: Store) -> No
     run = web_nights.record(store, 1, {"q2": Value.REGRESSION, "q0": Value.OK})
     store.accept(run, "ada", "meant", ["q2"])
     (ack,) = store.acceptances()
-    store.record_verdicts(run, store.query_verdicts(run), covered={"q2": ack.id})
+    store.record_verdicts(
+        run,
+        [replace(x, acceptance=ack.id if x.query == "q2" else None) for x in store.verdicts(run)],
+    )
     tally = history.tallies(store, [store.night(run)])[run]
     assert (tally.red, tally.known) == (0, 1)
 
@@ -60,27 +63,27 @@ def test_the_history_of_a_query_is_of_comparable_nights(store: Store) -> None:
     tried = web_nights.record(store, 4, teaches=False)
     last = web_nights.record(store, 5)
     later = trail(store, store.night(last), "q0", "cpu_s_per_mevent", 9)
-    assert [x.night for x in later] == [first, run, last]
+    assert [x.verdict.night for x in later] == [first, run, last]
     own = trail(store, store.night(tried), "q0", "cpu_s_per_mevent", 9)
-    assert [x.night for x in own] == [first, run, tried]
+    assert [x.verdict.night for x in own] == [first, run, tried]
     points = trail(store, store.night(run), "q0", "cpu_s_per_mevent", 9)
-    assert [(x.night, x.baseline) for x in points] == [(first, OLD.id), (run, OLD.id)]
-    assert [x.night for x in trail(store, store.night(run), "q0", "wall_s", 1)] == [run]
+    assert [(x.verdict.night, x.baseline) for x in points] == [(first, OLD.id), (run, OLD.id)]
+    assert [x.verdict.night for x in trail(store, store.night(run), "q0", "wall_s", 1)] == [run]
 
 
 def test_nights_that_were_judged_again_take_one_place_each(store: Store) -> None:
     runs = [web_nights.record(store, number) for number in range(1, 5)]
     for version in (7, 8):
         for run in runs:
-            again = [replace(x, gate_version=version) for x in store.query_verdicts(run)]
+            again = [replace(x, gate_version=version) for x in store.verdicts(run)]
             store.record_verdicts(run, again)
     points = trail(store, store.night(runs[-1]), "q0", "cpu_s_per_mevent", 3)
-    assert [x.night for x in points] == runs[1:]
+    assert [x.verdict.night for x in points] == runs[1:]
 
 
 def test_a_verdict_that_the_newest_gate_did_not_give_is_not_shown(store: Store) -> None:
     run = web_nights.record(store, 1)
-    (q5,) = (x for x in store.query_verdicts(run) if x.query == "q5" and x.decides)
+    (q5,) = (x for x in store.verdicts(run) if x.query == "q5" and x.decides)
     store.record_verdicts(run, [replace(q5, gate_version=7)])
     assert trail(store, store.night(run), "q0", "cpu_s_per_mevent", 9) == []
 
@@ -131,6 +134,6 @@ def test_reds_come_with_the_verdict_that_ended_them(store: Store) -> None:
         (runs[3], "q5", False),
     ]
     assert len(history.judged(store, nights)) == 10
-    again = [replace(x, gate_version=9, value=Value.OK) for x in store.query_verdicts(runs[1])]
+    again = [replace(x, gate_version=9, value=Value.OK) for x in store.verdicts(runs[1])]
     store.record_verdicts(runs[1], again)
     assert [x.night for x in history.judged(store, nights, reds=True)] == runs[2:4]

@@ -6,26 +6,27 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import insert, select
+from sqlalchemy import select
 
 from nexmark.config import BUILD_DAG_ID
 from nexmark.model import SUITE, Value
 from nexmark.store import Store, StoreError
-from nexmark.store.gate_rows import columns_of
 from nexmark.store.table_rows import SelfTestRow, VerdictRow
-from nexmark.verdict.measured_night import QueryVerdict
-from tests.unit.store.night_builder import judge, paired, record_night, record_pair, suspected
+from nexmark.store.verdict_rows import row_of
+from nexmark.verdict.verdict import Verdict
+from tests.unit.store.night_builder import judge, paired, record_night, suspected
 from tests.unit.store.store_builder import STARTED, night, statements
 
 RUN = paired().run
 CPU = "cpu_s_per_mevent"
-FULL = QueryVerdict(
+FULL = Verdict(
     RUN, "q5", CPU, Value.REGRESSION, "slower", "paired", 2, True, 1.2, 1.1, 1.3, 0.07, 0.18,
     0.01, 5, 10, 0.02, 1.5, 0.25, "sha-429",
+    repetitions=5,
 )  # fmt: skip
 
 
-def given(run: str, query: str = "q5", metric: str = CPU, version: int = 2) -> QueryVerdict:
+def given(run: str, query: str = "q5", metric: str = CPU, version: int = 2) -> Verdict:
     return replace(FULL, night=run, query=query, metric=metric, gate_version=version)
 
 
@@ -33,23 +34,19 @@ class TestVerdicts:
     def test_every_number_comes_back(self, store: Store) -> None:
         for number in (1, 2):
             store.record_night(paired(number))
-        blank = QueryVerdict(RUN, "q0", CPU, Value.MISSING, "not measured", "paired", 2)
+        blank = Verdict(RUN, "q0", CPU, Value.MISSING, "not measured", "paired", 2)
         informs = replace(given(RUN, metric="wall_s"), decides=False)
         store.record_verdicts(RUN, [FULL, blank, informs])
         assert store.earlier(paired(2).run, 60) == [[FULL, blank, informs]]
 
-    def test_medians_are_of_the_pairs_that_the_ratio_is_of(self, store: Store) -> None:
-        store.record_night(paired(queries=["q5"]))
-        for number, figure in enumerate((10, 11, 15), 1):
-            record_pair(store, RUN, "q5", number, candidate=figure, baseline=figure - 1)
-        record_pair(store, RUN, "q5", 1, stage=2, candidate=30, baseline=20)
-        store.record_verdicts(RUN, [replace(FULL, fresh_pairs=0), given(RUN, SUITE)])
-        first, suite = store.verdicts(RUN)
-        assert (first.candidate, first.baseline, first.basis) == (11, 10, "steady")
-        assert (first.baseline_build, first.bound, first.pairs) == ("sha-429", None, 5)
-        assert (suite.candidate, suite.baseline, suite.basis) == (None, None, None)
-        store.record_verdicts(RUN, [FULL])
-        assert [x.candidate for x in store.verdicts(RUN) if x.query == "q5"] == [30]
+    def test_a_judged_night_comes_back_with_all_that_the_gate_said(self, store: Store) -> None:
+        """Also what is no part of equality: which build it was of, and when it was judged."""
+        for number in range(1, 6):
+            judge(store, record_night(store, paired(number)))
+        run = record_night(store, paired(6), {"q5": 1.2})
+        said = judge(store, run)
+        assert store.verdicts(run) == said
+        assert {(x.build, x.judged is None) for x in store.verdicts(run)} == {("sha-430", False)}
 
     def test_judged_again_nothing_is_left_of_what_this_gate_said_before(self, store: Store) -> None:
         """As a red suite and a red metric that are no more; other versions keep their own."""
@@ -72,18 +69,18 @@ class TestVerdicts:
         twice = [replace(FULL, value=Value.OK)] * 2  # which no table of verdicts can hold
         with pytest.raises(StoreError):
             store.record_verdicts(RUN, twice)
-        monkeypatch.setattr("nexmark.store.store.columns_of", lambda *_: 1 / 0)
+        monkeypatch.setattr("nexmark.store.store.row_of", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             store.record_verdicts(RUN, [replace(FULL, value=Value.OK)])
-        assert store.query_verdicts(RUN) == before
+        assert store.verdicts(RUN) == before
 
     def test_the_acceptance_that_covers_a_verdict_is_kept_with_it(self, store: Store) -> None:
         run = record_night(store, paired(queries=["q5"]))
         store.accept(run, "ada", "wanted")
         (row,) = store.acceptances()
         informs = replace(given(RUN, metric="wall_s"), decides=False)
-        store.record_verdicts(RUN, [FULL, informs], covered={"q5": row.id})
-        assert [x.acceptance_id for x in store.verdicts(RUN)] == [row.id, None]
+        store.record_verdicts(RUN, [replace(FULL, acceptance=row.id), informs])
+        assert [x.acceptance for x in store.verdicts(RUN)] == [row.id, None]
 
     def test_a_slowdown_is_confirmed_by_what_the_store_has(self, store: Store) -> None:
         for number in range(1, 6):
@@ -161,10 +158,9 @@ class TestEarlier:
             for verdict in (
                 given(record.run, f"q{q}", metric) for q in range(23) for metric in metrics
             ):
-                columns = {**columns_of(verdict, None), "judged": STARTED}
-                rows.append({**columns, "night_id": record.run})
+                rows.append(row_of(verdict, record.run, STARTED))
         with store._writing() as session:
-            session.execute(insert(VerdictRow), rows)
+            session.add_all(rows)
         store.record_night(tonight)
         with statements(store) as made:
             found = store.earlier(tonight.run, 25)

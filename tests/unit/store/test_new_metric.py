@@ -11,7 +11,7 @@ from nexmark.evidence.night_evidence import make_report
 from nexmark.model import METRICS, Metric, Value
 from nexmark.report.table import render_table
 from nexmark.store import Store
-from nexmark.verdict.measured_night import QueryVerdict
+from nexmark.verdict.verdict import Verdict
 from tests.unit.store.night_builder import cpu, judge, paired, record_pair, validate
 
 MADE_UP = Metric("made_up_s", "s", "Made up(s)", decimals=2, tabled=True)
@@ -42,7 +42,7 @@ def record(store: Store, number: int, candidate: float) -> str:
     return night.run
 
 
-def judged(store: Store, ratio: float) -> QueryVerdict:
+def judged(store: Store, ratio: float) -> Verdict:
     """Judge quiet nights, then one with a change; return what is said of the figure."""
     for number in range(1, NIGHTS + 1):
         judge(store, record(store, number, 4.0))
@@ -77,7 +77,7 @@ def test_the_store_keeps_its_figures_and_its_verdict(store: Store, metric: Metri
     (row,) = (x for x in store.verdicts(run) if x.metric == metric.name)
     assert (row.value, row.candidate, row.baseline) == ("WATCH", 6.0, 4.0)
     history = store.history("q5", metric.name)
-    assert [point.value for point in history.points][-2:] == ["OK", "WATCH"]
+    assert [point.verdict.value for point in history.points][-2:] == ["OK", "WATCH"]
 
 
 def test_the_replay_csv_has_it(store: Store, metric: Metric, tmp_path: Path) -> None:

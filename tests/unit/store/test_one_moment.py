@@ -22,7 +22,7 @@ from nexmark.recording import night_records
 from nexmark.store import BuildRecord, Store, StoreError, open_store
 from nexmark.store.table_rows import NightRow
 from nexmark.tasks import signoff_steps
-from nexmark.verdict.measured_night import QueryVerdict
+from nexmark.verdict.verdict import Verdict
 from tests.unit.store.night_builder import paired
 from tests.unit.store.store_builder import record
 
@@ -40,7 +40,7 @@ def run(store: Store, tmp_path: Path) -> str:
 def say(store: Store, run: str, value: Value, ratio: float) -> None:
     numbers = {"ratio": ratio, "lo": ratio - 0.01, "hi": ratio + 0.01, "pairs": 3}
     numbers |= {"shift": 0.1, "spread": 0.01, "noise": 0.01}
-    said = [QueryVerdict(run, x, CPU, value, "", "paired", 8, **numbers) for x in ("q0", "q5")]
+    said = [Verdict(run, x, CPU, value, "", "paired", 8, **numbers) for x in ("q0", "q5")]
     store.record_verdicts(run, said)
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from nexmark.model import CPU, SUITE, Value
+from nexmark.model import CPU, SUITE, Basis, Value
 from nexmark.store import BuildRecord, Store, history
 from nexmark.store.history import Judged, Tally
-from nexmark.verdict.measured_night import QueryVerdict
+from nexmark.verdict.verdict import Verdict
 from tests.unit.store.conftest import SQLITE
 from tests.unit.store.night_builder import OK, cpu, judged, paired, record_pair, validate
 from tests.unit.store.store_builder import DAG, STARTED
@@ -71,7 +71,7 @@ def test_the_neighbours_of_a_night_are_of_its_dag(store: Store) -> None:
     ],
 )
 def test_a_tally_is_of_the_verdicts_that_decide(
-    store: Store, verdicts: list[QueryVerdict], tally: Tally
+    store: Store, verdicts: list[Verdict], tally: Tally
 ) -> None:
     run = judged(store, 1, *verdicts)
     judged(store, 2, RED)
@@ -85,7 +85,8 @@ def test_an_accepted_verdict_is_known_whatever_it_is(store: Store) -> None:
     validate(store, run, ("q0", "q5"))
     store.accept(run, "ada", "meant")
     covered = {row.query: row.id for row in store.acceptances()}
-    store.record_verdicts(run, store.query_verdicts(run), covered=covered)
+    accepted = [replace(x, acceptance=covered[x.query]) for x in store.verdicts(run)]
+    store.record_verdicts(run, accepted)
     tally = history.tallies(store, [store.night(run)])[run]
     assert (tally.red, tally.known) == (0, 2)
     assert {x.acceptance for x in history.judged(store, [store.night(run)])} == {*covered.values()}
@@ -150,26 +151,20 @@ def test_builds_are_those_that_were_candidates(store: Store) -> None:
 
 
 def test_figures_are_of_the_metric_and_the_nights_and_not_of_the_suite(store: Store) -> None:
-    fresh = replace(OK, fresh_pairs=1)
+    fresh = replace(OK, fresh_pairs=1, candidate=15.0, baseline=10.0, basis=Basis.STEADY)
     run = judged(store, 1, queries=["q5"])
-    record_pair(store, run, "q5", candidate=12, baseline=9)
-    record_pair(store, run, "q5", stage=2, candidate=15, baseline=10)
     wall = replace(OK, metric="wall_s", decides=False)
     store.record_verdicts(run, [fresh, wall, replace(OK, query=SUITE)])
     judged(store, 2)
     (found,) = history.figures(store, [run], CPU)
-    assert found._asdict() == {
-        **{"night_id": run, "query": "q5", "value": "OK", "decides": True, "ratio": 1.01},
-        **{"lo": 0.98, "hi": 1.04, "mde": 0.07, "noise": 0.02, "candidate": 15.0},
-        **{"baseline": 10.0, "basis": "steady", "baseline_build": "sha-429"},
-    }
+    assert found == replace(fresh, night=run)
 
 
 def test_figures_are_of_the_newest_night_and_gate_first(store: Store) -> None:
     runs = [judged(store, number) for number in (2, 1)]
     store.record_verdicts(runs[0], [replace(OK, gate_version=3, noise=0.5)])
     found = history.figures(store, runs, CPU)
-    assert [(x.night_id, x.noise) for x in found] == [
+    assert [(x.night, x.noise) for x in found] == [
         (runs[0], 0.5),
         (runs[0], 0.02),
         (runs[1], 0.02),

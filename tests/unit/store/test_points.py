@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 
-from nexmark.model import Mode, Status
+from nexmark.model import Mode, Status, Value
 from nexmark.store import RepetitionRecord, ValidationRecord
 from nexmark.store.query_history import QueryHistory, RatioPoint, lasting_changes
+from nexmark.verdict.verdict import Verdict
 from tests.unit.store.store_builder import measurement, night
 
 START = datetime(2026, 11, 1, 4, tzinfo=UTC)
-POINT = RatioPoint("n1", START, "b1", "b0", "OK", 1.0)
+OK = Verdict("n1", "q5", "cpu", Value.OK, "", Mode.PAIRED, 1, ratio=1.0, build="b1")
+POINT = RatioPoint(START, "4.3.0", "s", "b0", OK)
 
 
 @pytest.mark.parametrize(
@@ -33,13 +35,8 @@ POINT = RatioPoint("n1", START, "b1", "b0", "OK", 1.0)
 def test_the_deviation_is_of_the_fresh_pairs_where_there_are_some(
     change: dict[str, Any], deviation: float | None
 ) -> None:
-    assert replace(POINT, **change).deviation == pytest.approx(deviation)
-
-
-def test_a_point_of_which_no_more_is_known_decides_and_is_of_no_pairs() -> None:
-    known = (POINT.decides, POINT.pairs, POINT.fresh_pairs, POINT.reason, POINT.version)
-    assert known == (True, 0, 0, "", "")
-    assert (POINT.mode, POINT.shape, POINT.acceptance) == ("", "", None)
+    point = replace(POINT, verdict=replace(OK, **change))
+    assert point.deviation == pytest.approx(deviation)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +44,7 @@ def test_a_point_of_which_no_more_is_known_decides_and_is_of_no_pairs() -> None:
     [([], False), ([Mode.BOUNDS], False), ([Mode.BOUNDS, Mode.PAIRED], True)],
 )
 def test_changes_are_looked_for_where_one_night_has_pairs(modes: list[Mode], paired: bool) -> None:
-    points = tuple(replace(POINT, mode=mode) for mode in modes)
+    points = tuple(replace(POINT, verdict=replace(OK, mode=mode)) for mode in modes)
     history = QueryHistory("spark", "smoke", "local", "q5", "cpu", points, (), ())
     assert history.paired is paired
 
@@ -55,20 +52,22 @@ def test_changes_are_looked_for_where_one_night_has_pairs(modes: list[Mode], pai
 def test_a_change_lies_between_the_last_and_the_first_night_of_a_level() -> None:
     """A night without a ratio is no part of a level."""
     points = [
-        RatioPoint(
-            f"n{number}",
-            START + timedelta(days=number),
-            f"b{number}",
-            "b0",
-            "OK",
-            (1.0 if number < 15 else 1.2) * (1 + 0.005 * (number % 3 - 1)),
-            noise=0.01,
+        replace(
+            POINT,
+            started=START + timedelta(days=number),
+            verdict=replace(
+                OK,
+                night=f"n{number}",
+                build=f"b{number}",
+                ratio=(1.0 if number < 15 else 1.2) * (1 + 0.005 * (number % 3 - 1)),
+                noise=0.01,
+            ),
         )
         for number in range(30)
     ]
-    points.insert(15, replace(points[0], night="nothing", ratio=None))
+    points.insert(15, replace(POINT, verdict=replace(OK, night="nothing", ratio=None)))
     (found,) = lasting_changes(points)
-    assert (found.last.night, found.first.night) == ("n14", "n15")
+    assert (found.last.verdict.night, found.first.verdict.night) == ("n14", "n15")
     assert found.change.ratio == pytest.approx(1.2, rel=0.01)
 
 

@@ -13,29 +13,27 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import insert
 
 from nexmark.cli.app import main
 from nexmark.config import BUILD_DAG_ID
 from nexmark.model import CPU, METRICS, Value
 from nexmark.store import BuildRecord, Store, StoreError
-from nexmark.store.gate_rows import columns_of
 from nexmark.store.query_history import lasting_changes, trail
-from nexmark.store.table_rows import VerdictRow
-from nexmark.verdict.measured_night import QueryVerdict
+from nexmark.store.verdict_rows import row_of
+from nexmark.verdict.verdict import Verdict
 from tests.unit.store.night_builder import paired
 from tests.unit.store.store_builder import STARTED, record, statements
 
 NOISE = 0.01
 
 
-def verdict(run: str, shift: float, **changes: Any) -> QueryVerdict:
+def verdict(run: str, shift: float, **changes: Any) -> Verdict:
     """A quiet verdict with all numbers on a shift."""
     numbers = {
         name: math.exp(shift + z * NOISE) for name, z in (("ratio", 0), ("lo", -2), ("hi", 2))
     }
-    values = {"decides": True, "shift": shift, "pairs": 5, "noise": NOISE, "baseline": "b0"}
-    blank = QueryVerdict(run, "q5", CPU, Value.OK, "", "paired", 2)
+    values = {"decides": True, "shift": shift, "pairs": 5, "noise": NOISE, "baseline_build": "b0"}
+    blank = Verdict(run, "q5", CPU, Value.OK, "", "paired", 2)
     return replace(blank, **{**numbers, **values, **changes})
 
 
@@ -65,16 +63,16 @@ class TestReading:
     def test_a_change_is_dated_with_the_builds_on_both_sides(self, store: Store) -> None:
         season(store)
         history = store.history("q5")
-        assert [point.build for point in history.points] == [f"b{n}" for n in range(1, 31)]
+        assert [point.verdict.build for point in history.points] == [f"b{n}" for n in range(1, 31)]
         (change,) = history.changes
-        assert (change.last.build, change.first.build) == ("b20", "b21")
+        assert (change.last.verdict.build, change.first.verdict.build) == ("b20", "b21")
         assert change.change.ratio == pytest.approx(math.exp(0.1), abs=0.01)
 
     @pytest.mark.parametrize(
         "other",
         [
             {"fields": {"workload_spec": {"events": 7, "seed": 1, "repetitions": 1}}},
-            {"baseline": "never compared with b0"},
+            {"baseline_build": "never compared with b0"},
             {"ratio": None, "shift": None, "value": Value.MISSING},
         ],
         ids=["another shape", "a baseline without a link", "nothing measured"],
@@ -92,10 +90,10 @@ class TestReading:
         store.record_verdicts(made.run, [replace(verdict(made.run, 0.3), **changes)])
         history = store.history("q5")
         (change,) = history.changes
-        assert (change.last.build, change.first.build) == ("b20", "b21")
-        night = store.night(history.points[-1].night)
+        assert (change.last.verdict.build, change.first.verdict.build) == ("b20", "b21")
+        night = store.night(history.points[-1].verdict.night)
         (found,) = lasting_changes(trail(store, night, "q5", CPU, 60))
-        assert (found.last.build, found.first.build) == ("b20", "b21")
+        assert (found.last.verdict.build, found.first.verdict.build) == ("b20", "b21")
 
     def test_a_moved_baseline_neither_hides_nor_makes_a_change(self, store: Store) -> None:
         noise = np.random.default_rng(2).normal(0, NOISE, 41)
@@ -103,9 +101,9 @@ class TestReading:
             judged_night(store, number, noise[number])
         judged_night(store, 21, 0.1, value=Value.REGRESSION, fresh_pairs=10)
         for number in range(22, 41):
-            judged_night(store, number, noise[number], baseline="b21")
+            judged_night(store, number, noise[number], baseline_build="b21")
         (change,) = store.history("q5").changes
-        assert (change.first.build, change.first.value) == ("b21", "REGRESSION")
+        assert (change.first.verdict.build, change.first.verdict.value) == ("b21", "REGRESSION")
 
     def test_acceptances_are_there_with_what_became_of_them(self, store: Store) -> None:
         run = record(store, paired(1, repetitions=1))
@@ -124,20 +122,20 @@ class TestReading:
         run = judged_night(store, 1, 0.2, gate_version=3)
         store.record_verdicts(run, [verdict(run, 0.1)])
         (point,) = store.history("q5").points
-        assert point.ratio == pytest.approx(math.exp(0.2))
+        assert point.verdict.ratio == pytest.approx(math.exp(0.2))
 
     def test_what_a_person_tried_is_not_among_the_nights(self, store: Store) -> None:
         judged_night(store, 1)
         judged_night(store, 2, fields={"dag_id": BUILD_DAG_ID, "teaches": False})
         judged_night(store, 3, fields={"teaches": False})
-        assert [point.build for point in store.history("q5").points] == ["b1"]
+        assert [point.verdict.build for point in store.history("q5").points] == ["b1"]
 
     def test_what_is_not_asked_for_is_that_of_the_newest_night(self, store: Store) -> None:
         judged_night(store, 1, fields={"workload": "large"})
         judged_night(store, 2)
         judged_night(store, 3, query="q0", fields={"workload": "tiny"})
         assert store.history("q5").workload == "smoke"
-        assert store.history("q5", place={"workload": "large"}).points[0].build == "b1"
+        assert store.history("q5", place={"workload": "large"}).points[0].verdict.build == "b1"
 
     def test_without_pairs_no_change_is_looked_for(self, store: Store) -> None:
         for number in range(1, 31):
@@ -178,10 +176,9 @@ class TestReading:
             for query in (0, 5):
                 for metric in METRICS:
                     one = verdict(night.run, 0.001 * (number % 7), query=f"q{query}", metric=metric)
-                    columns = {**columns_of(one, None), "judged": STARTED}
-                    rows.append({**columns, "night_id": night.run})
+                    rows.append(row_of(one, night.run, STARTED))
         with store._writing() as session:
-            session.execute(insert(VerdictRow), rows)
+            session.add_all(rows)
         with statements(store) as made:
             assert len(store.history("q5").points) == 40
         assert len(made) < 8

@@ -49,7 +49,7 @@ def measured(store: Store, number: int, slower: float = 1.0) -> str:
 
 def test_the_rows_of_one_night_go_and_its_verdicts_stay(store: Store) -> None:
     old, new = measured(store, 1, slower=1.3), measured(store, 2)
-    of_both, verdicts = counts(store), store.query_verdicts(old)
+    of_both, verdicts = counts(store), store.verdicts(old)
     assert all(of_both[name] for name in ("repetition", "canary", "sample_series"))
     gone = store.prune_raw_rows(old)
     of_new = counts(store)
@@ -57,7 +57,7 @@ def test_the_rows_of_one_night_go_and_its_verdicts_stay(store: Store) -> None:
     assert store.repetitions(old) == []
     assert store.canaries(old) == []
     assert len(store.repetitions(new)) == of_new["repetition"] > 0
-    assert store.query_verdicts(old) == verdicts
+    assert store.verdicts(old) == verdicts
     assert len(store.validations(old)) == len(QUERIES)
     moment = store.night(old).rows_pruned
     assert moment is not None
@@ -102,7 +102,7 @@ def test_a_later_night_is_judged_alike_without_the_rows_of_earlier_ones(store: S
     """The gate learns from verdicts, so old raw rows are not needed for a new verdict."""
     earlier = [measured(store, number) for number in range(1, 6)]
     last = measured(store, 6, slower=1.2)
-    verdicts = store.query_verdicts(last)
+    verdicts = store.verdicts(last)
     for run in earlier:
         assert store.prune_raw_rows(run)
     again = judge(store, last)

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from nexmark.model import CPU, SUITE, Stage, Value
+from nexmark.model import CPU, SUITE, Mode, Stage, Value
 from nexmark.store import BuildRecord, Store, StoreError, ValidationRecord
 from nexmark.store.query_history import RatioPoint, trail
 from nexmark.store.reading import LISTED, of_one_moment
 from nexmark.store.table_rows import CompatibilityRow, ExperimentRow, SelfTestRow
 from nexmark.verdict.bounds import BoundsArm, BoundsRepetition
-from nexmark.verdict.measured_night import QueryVerdict
+from nexmark.verdict.verdict import Verdict
 from tests.unit.store.conftest import SQLITE
 from tests.unit.store.night_builder import canary, judged
 from tests.unit.store.store_builder import (
@@ -29,9 +29,10 @@ from tests.unit.store.store_builder import (
 )
 
 PLACE = ("spark-4.3.0", "smoke", "local")
-FULL = QueryVerdict(
+FULL = Verdict(
     "", "q5", CPU, Value.REGRESSION, "slower", "paired", 2, True, 1.2, 1.1, 1.3, 0.07, 0.18,
     0.01, 5, 10, 0.02, 1.5, 0.25, "b0",
+    repetitions=5,
 )  # fmt: skip
 
 
@@ -191,7 +192,7 @@ class TestRows:
     def test_verdicts_are_of_one_run_as_they_were_given(self, store: Store) -> None:
         first, second = judged(store, 1, FULL, replace(FULL, query="q0")), judged(store, 2, FULL)
         assert [x.query for x in store.verdicts(first)] == ["q5", "q0"]
-        assert store.query_verdicts(second) == [replace(FULL, night=second, build="sha-430")]
+        assert store.verdicts(second) == [replace(FULL, night=second, build="sha-430")]
 
     def test_what_is_read_can_be_used_after_the_session(self, store: Store) -> None:
         run = record(store, night())
@@ -260,11 +261,8 @@ class TestHistory:
     def test_a_point_is_whole(self, store: Store) -> None:
         run = judged(store, 1, FULL, baselines={"q5": "b0"})
         night = store.night(run)
-        expected = RatioPoint(
-            run, night.started, "sha-430", "b0", "REGRESSION", 1.2, 1.1, 1.3, 0.07, 0.18, 0.02,
-            version="4.3.0", mode="paired", reason="slower", pairs=5, fresh_pairs=10,
-            shape=night.shape,
-        )  # fmt: skip
+        verdict = replace(FULL, night=run)
+        expected = RatioPoint(night.started, "4.3.0", night.shape, "b0", verdict)
         found = store.history("q5")
         assert found.points == (expected,)
         assert (found.query, found.metric, found.changes, found.acceptances) == ("q5", CPU, (), ())
@@ -277,11 +275,11 @@ class TestHistory:
         said = by_bounds("q5", Value.OK, metric=CPU, ratio=1.1, **figures)
         store.record_verdicts(night().run, [replace(said, decides=False)])
         (point,) = store.history("q5").points
-        assert (point.baseline, point.candidate, point.pairs) == ("dag/base", 12.0, 0)
-        assert (point.fresh_pairs, point.decides, point.mode) == (0, False, "bounds")
+        assert point.baseline == "dag/base"
+        assert point.verdict == replace(said, night=night().run, decides=False)
 
     def test_without_a_baseline_it_is_against_nothing(self, store: Store) -> None:
-        judged(store, 1, replace(FULL, baseline=""))
+        judged(store, 1, replace(FULL, baseline_build=""))
         assert [x.baseline for x in store.history("q5").points] == [""]
 
     @pytest.mark.parametrize(
@@ -298,11 +296,9 @@ class TestHistory:
         run = record(store, night())
         store.accept(run, "ada", "right", ["q5"])
         (row,) = store.acceptances()
-        store.record_verdicts(
-            run, [replace(FULL, night=run, mode="bounds")], covered={"q5": row.id}
-        )
+        store.record_verdicts(run, [replace(FULL, night=run, mode=Mode.BOUNDS, acceptance=row.id)])
         found = store.history("q5")
-        assert [x.acceptance for x in found.points] == [row.id]
+        assert [x.verdict.acceptance for x in found.points] == [row.id]
         assert [(x.id, state) for x, state in found.acceptances] == [(row.id, "counts")]
 
     @pytest.mark.parametrize("name", ["engine", "workload", "cluster"])
@@ -310,9 +306,9 @@ class TestHistory:
         first = judged(store, 1, FULL, **{name: "other"})
         last = [judged(store, 2, FULL), judged(store, 3, FULL)]
         for place in (None, {}, {name: None}, {name: ""}, {name: dict_of(PLACE)[name]}):
-            assert [x.night for x in store.history("q5", CPU, place).points] == last
+            assert [x.verdict.night for x in store.history("q5", CPU, place).points] == last
         found = store.history("q5", place={name: "other"})
-        assert [x.night for x in found.points] == [first]
+        assert [x.verdict.night for x in found.points] == [first]
         assert getattr(found, name) == "other"
 
     @pytest.mark.parametrize(
@@ -335,8 +331,8 @@ class TestHistory:
         runs += [judged(store, 4, FULL)]
         judged(store, 5, FULL)
         last = store.night(runs[-1])
-        assert [x.night for x in trail(store, last, "q5", CPU, 9)] == runs
-        assert [x.night for x in trail(store, last, "q5", CPU, 2)] == runs[1:]
+        assert [x.verdict.night for x in trail(store, last, "q5", CPU, 9)] == runs
+        assert [x.verdict.night for x in trail(store, last, "q5", CPU, 2)] == runs[1:]
         assert trail(store, last, "q0", CPU, 9) == trail(store, last, "q5", "wall_s", 9) == []
 
     @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def rows(url: str) -> dict[str, list[dict[str, Any]]]:
 def numbers(url: str) -> list[Any]:
     """What tells a row that was replaced by one like it."""
     with open_store(url) as store:
-        verdicts = [(x.id, x.judged) for x in store.verdicts(NAME)]
+        verdicts = [(x.key, x.judged) for x in store.verdicts(NAME)]
         return [verdicts, [(x.id, x.recorded) for x in store.repetitions(NAME)]]
 
 

@@ -11,7 +11,7 @@ from nexmark.measure.measurement import Measurement
 from nexmark.model import Value
 from nexmark.store import BuildRecord, RepetitionRecord, Store, StoreError, ValidationRecord
 from nexmark.store.table_rows import RepetitionRow
-from nexmark.verdict.measured_night import QueryVerdict
+from nexmark.verdict.verdict import Verdict
 from tests.unit.store.store_builder import (
     by_bounds,
     measurement,
@@ -30,7 +30,7 @@ def recorded(store: Store) -> Store:
     return store
 
 
-def verdict(query: str, value: Value, version: int = 1) -> QueryVerdict:
+def verdict(query: str, value: Value, version: int = 1) -> Verdict:
     return by_bounds(query, value, "because", metric="cpu_s_per_mevent", version=version, ratio=1.0)
 
 

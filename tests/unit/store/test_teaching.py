@@ -15,8 +15,9 @@ from nexmark.model import Value
 from nexmark.store import NightRecord, Store, StoreError
 from nexmark.store.query_history import trail
 from nexmark.verdict.__main__ import main as replay
-from nexmark.verdict.measured_night import Measured, MeasuredNight, QueryVerdict
+from nexmark.verdict.measured_night import Measured, MeasuredNight
 from nexmark.verdict.nightly import judge_night
+from nexmark.verdict.verdict import Verdict
 from tests.unit.store.night_builder import CPU_METRIC, RULES, judge, paired, record_night
 from tests.unit.store.store_builder import STARTED
 from tests.unit.verdict.gate_builder import around, noisy, with_query
@@ -42,7 +43,7 @@ def sign_off(number: int) -> NightRecord:
     return planned(number, dag_id=SIGNOFF_DAG_ID, baselines=against, teaches=False)
 
 
-def judged(store: Store, record: NightRecord, ratio: float) -> list[QueryVerdict]:
+def judged(store: Store, record: NightRecord, ratio: float) -> list[Verdict]:
     """Judge a night in which q5 has this ratio."""
     rng = np.random.default_rng(record.started.toordinal())
     quiet = [Measured(query, CPU_METRIC, noisy(1.0, 5, rng)) for query in QUERIES]
@@ -54,7 +55,7 @@ def judged(store: Store, record: NightRecord, ratio: float) -> list[QueryVerdict
     return verdicts
 
 
-def of_q5(verdicts: Sequence[QueryVerdict]) -> QueryVerdict:
+def of_q5(verdicts: Sequence[Verdict]) -> Verdict:
     (found,) = (x for x in verdicts if x.query == "q5")
     return found
 
@@ -89,13 +90,13 @@ class TestReaders:
 
     def test_the_history_of_a_query_has_only_these(self, both: Store) -> None:
         expected = [planned(1).run, planned(3).run]
-        assert [point.night for point in both.history("q5").points] == expected
+        assert [point.verdict.night for point in both.history("q5").points] == expected
         found = trail(both, both.night(planned(3).run), "q5", CPU_METRIC, 9)
-        assert [point.night for point in found] == expected
+        assert [point.verdict.night for point in found] == expected
 
     def test_a_night_that_does_not_teach_is_in_its_own_history(self, both: Store) -> None:
         found = trail(both, both.night(planned(2).run), "q5", CPU_METRIC, 9)
-        assert [point.night for point in found] == [planned(1).run, planned(2).run]
+        assert [point.verdict.night for point in found] == [planned(1).run, planned(2).run]
 
     def test_a_history_of_trials_alone_says_why_it_is_empty(self, store: Store) -> None:
         judged(store, planned(1, teaches=False), 1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from nexmark.evidence.summary import failed
 from nexmark.model import Value
 from nexmark.report.table import report_text
 from nexmark.store import BuildRecord, Store, open_store
-from nexmark.verdict.measured_night import QueryVerdict
+from nexmark.verdict.verdict import Verdict
 from tests.unit.store.store_builder import by_bounds, night, record
 
 OLD, CANDIDATE, NEXT = "sha-429", "sha-430", "sha-431"
@@ -27,7 +28,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def slower(ratio: float | None = 1.08, **changes: Any) -> QueryVerdict:
+def slower(ratio: float | None = 1.08, **changes: Any) -> Verdict:
     values: dict[str, Any] = {
         "night": "",
         "query": "q5",
@@ -38,9 +39,9 @@ def slower(ratio: float | None = 1.08, **changes: Any) -> QueryVerdict:
         "gate_version": 1,
         "ratio": ratio,
         "lo": ratio - 0.02 if ratio else None,
-        "baseline": OLD,
+        "baseline_build": OLD,
     }
-    return QueryVerdict(**{**values, **changes})
+    return Verdict(**{**values, **changes})
 
 
 def a_night(store: Store, number: int, build: str = CANDIDATE, **changes: Any) -> str:
@@ -64,7 +65,7 @@ def test_the_night_that_was_accepted_is_green_when_it_is_judged_again(
     verdicts = [slower()]
     numbers = covered(store, known, verdicts)
     assert list(numbers) == ["q5"]
-    store.record_verdicts(known, verdicts, covered=numbers)
+    store.record_verdicts(known, [replace(x, acceptance=numbers[x.query]) for x in verdicts])
     (row,) = store.verdicts(known)
     assert not row.red
     report = make_report(store, known)
@@ -85,10 +86,10 @@ class TestAnotherBuild:
     def test_the_same_size_on_top_of_what_was_accepted_alarms(self, store: Store) -> None:
         """The baseline has moved: 1.05 of the accepted build is not within the 1.08 before it."""
         run = a_night(store, 2, NEXT)
-        assert covered(store, run, [slower(1.05, baseline=CANDIDATE)]) == {}
+        assert covered(store, run, [slower(1.05, baseline_build=CANDIDATE)]) == {}
 
     def test_sizes_against_a_third_build_do_not_compare(self, store: Store) -> None:
-        other = slower(1.05, baseline="sha-421")
+        other = slower(1.05, baseline_build="sha-421")
         assert covered(store, a_night(store, 2, NEXT), [other]) == {}
         assert covered(store, a_night(store, 3, CANDIDATE), [other]).keys() == {"q5"}
 
@@ -106,7 +107,7 @@ def test_a_setting_that_was_tried_on_the_accepted_build_is_news(store: Store) ->
 
 @pytest.mark.usefixtures("known")
 def test_the_accepted_build_against_itself_is_news(store: Store) -> None:
-    assert covered(store, a_night(store, 2), [slower(1.2, baseline=CANDIDATE)]) == {}
+    assert covered(store, a_night(store, 2), [slower(1.2, baseline_build=CANDIDATE)]) == {}
 
 
 @pytest.mark.usefixtures("known")
@@ -155,7 +156,7 @@ def test_withdrawal_reopens_and_stays_on_record(store: Store, known: str) -> Non
 class TestBounds:
     """There the baseline is a run."""
 
-    def verdict(self, ratio: float, baseline_run: str) -> QueryVerdict:
+    def verdict(self, ratio: float, baseline_run: str) -> Verdict:
         value, metric = Value.REGRESSION, "cpu_s_per_mevent"
         return by_bounds("q5", value, metric=metric, ratio=ratio, baseline_run=baseline_run)
 

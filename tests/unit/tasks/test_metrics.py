@@ -16,13 +16,16 @@ from nexmark.airflow_site.airflow_home import airflow_environment
 from nexmark.config import load
 from nexmark.evidence.night_evidence import Report
 from nexmark.evidence.rows import Row
+from nexmark.model import Value
 from nexmark.store.table_rows import NightRow
 from nexmark.tasks.metrics import emit
+from tests.unit.store.store_builder import by_bounds
 
+SLOWER = by_bounds("q5", Value.REGRESSION, ratio=1.2)
 ROWS = (
-    Row("q0", ratio=1.01, cpu_s_per_mevent=10.5, result="right", verdict="OK"),
-    Row("q5", ratio=1.2, cpu_s_per_mevent=240.0, result="right", verdict="REGRESSION", red=True),
-    Row("q9", result="WRONG", verdict="INVALID", red=True),
+    Row("q0", by_bounds("q0", Value.OK, ratio=1.01), cpu_s_per_mevent=10.5, result="right"),
+    Row("q5", SLOWER, cpu_s_per_mevent=240.0, result="right"),
+    Row("q9", by_bounds("q9", Value.INVALID), result="WRONG"),
 )
 NIGHT = NightRow(
     id="nexmark_spark_4_3_0/manual__1",

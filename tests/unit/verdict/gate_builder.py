@@ -12,8 +12,9 @@ import numpy as np
 
 from nexmark.config import Gate
 from nexmark.config.load import load_gate
-from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair, QueryVerdict
+from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair
 from nexmark.verdict.nightly import judge_night, replay
+from nexmark.verdict.verdict import Verdict
 
 CPU = "cpu_s_per_mevent"
 QUERIES = tuple(f"q{number}" for number in range(12))
@@ -89,14 +90,12 @@ def quiet_nights(count: int, metrics: tuple[str, ...] = (CPU,)) -> tuple[Measure
 @cache
 def earlier(
     count: int = CALIBRATED, metrics: tuple[str, ...] = (CPU,)
-) -> tuple[tuple[QueryVerdict, ...], ...]:
+) -> tuple[tuple[Verdict, ...], ...]:
     """The verdicts of quiet nights."""
     return tuple(map(tuple, replay(quiet_nights(count, metrics), rules())))
 
 
-def verdict(
-    some: MeasuredNight, query: str = "q5", metric: str = CPU, **options: Any
-) -> QueryVerdict:
+def verdict(some: MeasuredNight, query: str = "q5", metric: str = CPU, **options: Any) -> Verdict:
     """The verdict on one query of a night after quiet ones."""
     before = options.pop("before", None)
     found = judge_night(some, earlier() if before is None else before, rules(**options))

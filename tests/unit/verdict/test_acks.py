@@ -9,12 +9,12 @@ import pytest
 
 from nexmark.model import SUITE, Value
 from nexmark.verdict.acks import Ack, Group, acked, group_by_first_bad
-from nexmark.verdict.measured_night import QueryVerdict
+from nexmark.verdict.verdict import Verdict
 from tests.unit.verdict.gate_builder import CPU
 
 NIGHT = datetime(2026, 11, 21, 2, tzinfo=UTC)
 ACK = Ack("q5", CPU, "build-7", 1.10, NIGHT + timedelta(days=30), "ack-1")
-REGRESSION = QueryVerdict(
+REGRESSION = Verdict(
     night="n9",
     query="q5",
     metric=CPU,
@@ -32,7 +32,7 @@ MISSING = replace(WRONG, value=Value.MISSING)
 SUSPECT = replace(REGRESSION, value=Value.SUSPECT)
 
 
-def known(verdict: QueryVerdict, ack: Ack = ACK, build: str = "build-8") -> bool:
+def known(verdict: Verdict, ack: Ack = ACK, build: str = "build-8") -> bool:
     return bool(acked([verdict], build, [ack], NIGHT))
 
 
@@ -84,7 +84,7 @@ def test_a_suspicion_of_what_is_known_is_known() -> None:
 
 
 @pytest.mark.parametrize("verdict", [WRONG, MISSING])
-def test_no_size_makes_a_wrong_or_missing_result_right(verdict: QueryVerdict) -> None:
+def test_no_size_makes_a_wrong_or_missing_result_right(verdict: Verdict) -> None:
     assert not known(verdict, build="build-7")
     without_size = replace(ACK, size=None)
     assert known(verdict, without_size, build="build-7")
@@ -104,7 +104,7 @@ def test_what_is_not_red_is_not_acked() -> None:
     assert acked([OK, informs], "build-7", [ACK], NIGHT) == {}
 
 
-def history(*values: str, query: str = "q5", build: str = "b") -> list[tuple[str, QueryVerdict]]:
+def history(*values: str, query: str = "q5", build: str = "b") -> list[tuple[str, Verdict]]:
     """A night per letter: R(egression), S(uspect), W(rong), M(issing), O(K)."""
     kinds = {"R": REGRESSION, "S": SUSPECT, "W": WRONG, "M": MISSING, "O": OK}
     return [

@@ -20,7 +20,7 @@ from nexmark.verdict.baseline_chain import (
     shared_noise,
     suite_chain,
 )
-from nexmark.verdict.measured_night import QueryVerdict
+from nexmark.verdict.verdict import Verdict
 from tests.unit.verdict.gate_builder import CPU, rules
 
 
@@ -177,8 +177,8 @@ def test_a_creep_is_slower_by_what_matters_and_beyond_the_noise(
     assert not is_creep(None, gate)
 
 
-def verdict(shift: float, **changes: Any) -> QueryVerdict:
-    blank = QueryVerdict("n", "q5", CPU, Value.OK, "", "paired", 8, baseline="a", build="b")
+def verdict(shift: float, **changes: Any) -> Verdict:
+    blank = Verdict("n", "q5", CPU, Value.OK, "", "paired", 8, baseline_build="a", build="b")
     known: dict[str, Any] = {"shift": shift, "spread": 0.02, "pairs": 5, "noise": 0.01}
     return replace(blank, **known | changes)
 
@@ -230,7 +230,7 @@ class TestLink:
         assert one is not None
         assert one.deviation == pytest.approx(0.02 * math.sqrt(1.08))
 
-    @pytest.mark.parametrize("changes", [{"shift": None}, {"baseline": ""}, {"spread": None}])
+    @pytest.mark.parametrize("changes", [{"shift": None}, {"baseline_build": ""}, {"spread": None}])
     def test_what_was_not_compared_is_no_link(self, changes: dict[str, Any]) -> None:
         assert link_of(verdict(**{"shift": 0.0} | changes)) is None
 
@@ -240,20 +240,20 @@ class TestNightsThatDoNotNameTheirCandidate:
         """Nights with a name, a baseline, and whether they teach."""
         made = Lineage()
         for name, baseline, teaches in nights:
-            one = verdict(0.02, night=name, baseline=baseline, build="")
+            one = verdict(0.02, night=name, baseline_build=baseline, build="")
             made.add([one], rules(), teaches)
         return made
 
     def test_a_new_baseline_is_the_candidate_of_the_night_before(self) -> None:
         made = self.lineage(("n1", "a", True), ("x", "z", False), ("n2", "b", True))
-        found = chain(made.chain(verdict(0.02, night="n3", baseline="c", build=""), 90))
+        found = chain(made.chain(verdict(0.02, night="n3", baseline_build="c", build=""), 90))
         assert (found.since, found.accepted) == ("a", 2)
         assert found.shift == pytest.approx(0.06)
 
     def test_a_night_without_the_query_is_a_gap(self) -> None:
         made = self.lineage(("n1", "a", True))
         made.add([verdict(0.0, night="n2", query="q0")], rules())
-        found = chain(made.chain(verdict(0.02, night="n3", baseline="b", build=""), 90))
+        found = chain(made.chain(verdict(0.02, night="n3", baseline_build="b", build=""), 90))
         assert found.since == "b"
 
     def test_a_first_night_is_a_chain_of_its_own_link(self) -> None:
@@ -262,19 +262,19 @@ class TestNightsThatDoNotNameTheirCandidate:
 
     def test_it_begins_in_the_last_nights_that_are_asked_for(self) -> None:
         made = self.lineage(("n1", "a", True), ("n2", "b", True))
-        tonight = verdict(0.02, night="n3", baseline="c", build="")
+        tonight = verdict(0.02, night="n3", baseline_build="c", build="")
         assert chain(made.chain(tonight, 3)).since == "a"
         assert chain(made.chain(tonight, 2)).since == "b"
 
     def test_a_night_without_any_verdict_is_no_gap(self) -> None:
         made = self.lineage(("n1", "a", True))
         made.add([], rules())
-        found = chain(made.chain(verdict(0.02, night="n3", baseline="b", build=""), 90))
+        found = chain(made.chain(verdict(0.02, night="n3", baseline_build="b", build=""), 90))
         assert found.since == "a"
 
     def test_an_earlier_baseline_is_no_candidate(self) -> None:
         made = self.lineage(("n1", "a", True), ("n2", "b", True), ("n3", "a", True))
-        found = chain(made.chain(verdict(0.02, night="n4", baseline="a", build=""), 90))
+        found = chain(made.chain(verdict(0.02, night="n4", baseline_build="a", build=""), 90))
         assert (found.since, found.accepted) == ("a", 0)
         assert found.shift == pytest.approx(0.02)
 

@@ -6,16 +6,14 @@ import pytest
 
 from nexmark.model import Mode, Value
 from nexmark.verdict.bounds import BoundsArm, judge
-from nexmark.verdict.measured_night import QueryVerdict
+from nexmark.verdict.verdict import Verdict
 from tests.unit.verdict.test_comparison import Gate, arm, base
 
 WHY = "repetition 2: the executor died"
 SLOW = "the figures may be the source's"
 
 
-def one(
-    candidate: BoundsArm | None, baseline: BoundsArm | None = None, **facts: object
-) -> QueryVerdict:
+def one(candidate: BoundsArm | None, baseline: BoundsArm | None = None, **facts: object) -> Verdict:
     options = {name: {"q5": said} for name, said in facts.items() if isinstance(said, str)}
     asked = facts.get("repetitions", 1)
     assert isinstance(asked, int)
@@ -34,7 +32,7 @@ def one(
 
 def test_a_verdict_by_bounds_is_compared_with_a_run_and_no_build() -> None:
     found = one(arm(), base(10))
-    assert (found.baseline, found.build) == ("", "")
+    assert (found.baseline_build, found.build) == ("", "")
 
 
 @pytest.mark.parametrize(
@@ -108,7 +106,7 @@ def test_a_verdict_says_its_query_metric_mode_and_the_arms_it_had() -> None:
 def test_the_figures_name_the_baseline_that_was_compared(
     candidate: BoundsArm | None, baseline: BoundsArm | None, run: str | None, repetitions: int
 ) -> None:
-    figures = one(candidate, baseline).figures
+    figures = one(candidate, baseline)
     assert figures is not None
     assert (figures.baseline_run, figures.repetitions, figures.bound) == (run, repetitions, 1.1)
 

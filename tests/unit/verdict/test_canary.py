@@ -11,8 +11,9 @@ import pytest
 
 from nexmark.model import SUITE, Value
 from nexmark.verdict.eligibility import Steadiness, grade
-from nexmark.verdict.measured_night import Canary, MeasuredNight, QueryVerdict
+from nexmark.verdict.measured_night import Canary, MeasuredNight
 from nexmark.verdict.nightly import judge_night, replay, suspects
+from nexmark.verdict.verdict import Verdict
 from tests.unit.verdict.gate_builder import (
     CPU,
     around,
@@ -203,9 +204,7 @@ def test_an_unsteady_fsync_widens_the_noise_of_a_restore_and_not_of_cpu_time() -
     assert verdict(replace(night(), canary=(disk,))).noise == verdict(night()).noise
 
 
-def judged_by_restore(
-    some: MeasuredNight, before: Sequence[Sequence[QueryVerdict]]
-) -> QueryVerdict:
+def judged_by_restore(some: MeasuredNight, before: Sequence[Sequence[Verdict]]) -> Verdict:
     found = judge_night(some, before, rules(metric="restore_s"))
     (only,) = [x for x in found if (x.query, x.metric) == ("q5", "restore_s")]
     return only

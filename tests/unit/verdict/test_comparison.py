@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nexmark.model import Value
 from nexmark.verdict.bounds import BoundsArm, BoundsRepetition, judge
-from nexmark.verdict.measured_night import QueryVerdict
+from nexmark.verdict.verdict import Verdict
 from tests.unit.store.store_builder import by_bounds
 
 
@@ -43,7 +43,7 @@ def verdict(
     gate: Gate | None = None,
     workload: str = "nightly",
     repetitions: int = 1,
-) -> QueryVerdict:
+) -> Verdict:
     (only,) = judge(
         ["q5"],
         {"q5": candidate} if candidate else {},
@@ -56,8 +56,8 @@ def verdict(
     return only
 
 
-def figures_of(found: QueryVerdict, *names: str) -> tuple[object, ...]:
-    return tuple(getattr(found.figures, name) for name in names)
+def figures_of(found: Verdict, *names: str) -> tuple[object, ...]:
+    return tuple(getattr(found, name) for name in names)
 
 
 @pytest.mark.parametrize(

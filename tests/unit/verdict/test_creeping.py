@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from nexmark.model import SUITE, Value
-from nexmark.verdict.measured_night import Measured, MeasuredNight, QueryVerdict
+from nexmark.verdict.measured_night import Measured, MeasuredNight
 from nexmark.verdict.nightly import replay
+from nexmark.verdict.verdict import Verdict
 from tests.unit.verdict.gate_builder import CPU, noisy, pairs, rules
 
 QUERIES = tuple(f"q{number}" for number in range(10))
@@ -36,7 +37,7 @@ def season(
     ]
 
 
-def of(query: str, judged: list[list[QueryVerdict]]) -> list[QueryVerdict]:
+def of(query: str, judged: list[list[Verdict]]) -> list[Verdict]:
     return [x for night in judged for x in night if x.query == query]
 
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from nexmark.model import Value
-from nexmark.verdict.measured_night import MeasuredNight, QueryVerdict
+from nexmark.verdict.measured_night import MeasuredNight
 from nexmark.verdict.nightly import judge_night
+from nexmark.verdict.verdict import Verdict
 from tests.unit.verdict.gate_builder import (
     CALIBRATED,
     around,
@@ -48,7 +49,7 @@ def nights(ratio: float, count: int) -> list[MeasuredNight]:
     ]
 
 
-def judged(ratio: float, count: int) -> list[QueryVerdict]:
+def judged(ratio: float, count: int) -> list[Verdict]:
     before = list(map(list, earlier()))
     for some in nights(ratio, count):
         before.append(judge_night(some, before, rules()))

@@ -34,10 +34,10 @@ def test_a_level_is_a_number_up_to_its_limit(level: float, expected: Steadiness)
 def test_a_verdict_names_the_builds_and_the_pairs_it_had() -> None:
     some = replace(night(), baseline={"q5": "old", "q7": "older"}, candidate="new")
     found = verdict(some)
-    assert (found.baseline, found.build, found.pairs) == ("old", "new", 5)
-    assert verdict(some, "q0").baseline == ""
+    assert (found.baseline_build, found.build, found.pairs) == ("old", "new", 5)
+    assert verdict(some, "q0").baseline_build == ""
     wrong = verdict(replace(some, invalid={"q5": "wrong"}))
-    assert (wrong.baseline, wrong.build, wrong.pairs) == ("old", "new", 5)
+    assert (wrong.baseline_build, wrong.build, wrong.pairs) == ("old", "new", 5)
     assert (wrong.shift, wrong.spread) == (None, None)
     assert wrong.ratio is not None
 

@@ -12,11 +12,11 @@ from nexmark.verdict.measured_night import (
     Measured,
     MeasuredNight,
     Pair,
-    QueryVerdict,
     canaries_of,
     pairs_of,
     possible,
 )
+from nexmark.verdict.verdict import Verdict
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_medians_are_of_whole_pairs_where_there_are_any(
 
 def test_a_night_teaches_and_a_verdict_decides_unless_it_is_said_otherwise() -> None:
     assert MeasuredNight("n", ()).teaches
-    found = QueryVerdict("n", "q5", "m", Value.REGRESSION, "", "paired", 1)
+    found = Verdict("n", "q5", "m", Value.REGRESSION, "", "paired", 1)
     assert found.decides
     assert found.red
     assert found.key == ("q5", "m")

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from nexmark.model import Value
-from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair, QueryVerdict
+from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair
 from nexmark.verdict.nightly import judge_night, replay, suspects
+from nexmark.verdict.verdict import Verdict
 from tests.unit.verdict.gate_builder import (
     CALIBRATED,
     CPU,
@@ -311,7 +312,7 @@ class TestInforming:
         ]
         return replace(made, measured=tuple(rows))
 
-    def wall(self, some: MeasuredNight) -> QueryVerdict:
+    def wall(self, some: MeasuredNight) -> Verdict:
         return verdict(some, metric="wall_s", before=earlier(CALIBRATED, self.METRICS))
 
     def test_slower_by_the_clock_only_is_watched_and_never_red(self) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from nexmark.model import SUITE, Value
-from nexmark.verdict.measured_night import QueryVerdict
 from nexmark.verdict.noise import Noise, Past, about_own_level, learn, suite_shifts
+from nexmark.verdict.verdict import Verdict
 from tests.unit.verdict.gate_builder import CPU
 
 FLOOR = 0.004
@@ -119,10 +119,10 @@ def test_hosts_add_to_the_noise_of_the_night_as_independent_noise_does() -> None
 
 def _row(
     night: str, query: str, shift: float | None, value: Value = Value.OK, **drift: float
-) -> QueryVerdict:
+) -> Verdict:
     """A verdict on a night whose baseline no other night has: its shift is about no level."""
-    row = QueryVerdict(night, query, CPU, value, "", "paired", 8, shift=shift, pairs=5, **drift)
-    return replace(row, baseline=night, spread=None if shift is None else 0.01)
+    row = Verdict(night, query, CPU, value, "", "paired", 8, shift=shift, pairs=5, **drift)
+    return replace(row, baseline_build=night, spread=None if shift is None else 0.01)
 
 
 def test_the_suite_learns_from_a_night_in_which_queries_had_changed_but_not_itself() -> None:

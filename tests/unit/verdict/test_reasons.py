@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from nexmark.model import SUITE, Value
-from nexmark.verdict.measured_night import Measured, MeasuredNight, QueryVerdict
+from nexmark.verdict.measured_night import Measured, MeasuredNight
 from nexmark.verdict.nightly import judge_night, replay, suspects
+from nexmark.verdict.verdict import Verdict
 from tests.unit.verdict.gate_builder import (
     CALIBRATED,
     CPU,
@@ -29,7 +30,7 @@ WALL = "wall_s"
 WAITS = ", CPU time is not: it waits for something"
 
 
-def informed(metric: str, ratio: float, cpu: MeasuredNight) -> QueryVerdict:
+def informed(metric: str, ratio: float, cpu: MeasuredNight) -> Verdict:
     """The verdict on q5 of a metric that informs, beside the deciding one of `cpu`."""
     rng = np.random.default_rng(4)
     rows = tuple(
@@ -133,7 +134,7 @@ class TestSuspects:
 
 
 class TestDrift:
-    def drifting(self, sums: tuple[float, float], some: MeasuredNight) -> QueryVerdict:
+    def drifting(self, sums: tuple[float, float], some: MeasuredNight) -> Verdict:
         """After nights whose sums of q5 were these."""
         last = [
             replace(x, drift_slower=sums[0], drift_faster=sums[1]) if x.query == "q5" else x
@@ -195,7 +196,7 @@ class TestNumbers:
 
 
 class TestSuite:
-    def changed(self, ratio: float, **options: float) -> QueryVerdict:
+    def changed(self, ratio: float, **options: float) -> Verdict:
         rng = np.random.default_rng(31)
         rows = tuple(Measured(x.query, CPU, around(ratio, 5, rng)) for x in night().measured)
         return verdict(MeasuredNight("tonight", rows), SUITE, **options)

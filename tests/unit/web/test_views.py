@@ -32,7 +32,7 @@ from nexmark.evidence.pairs import (
     pairs_of,
 )
 from nexmark.evidence.query_evidence import query_evidence, source_of
-from nexmark.model import Value
+from nexmark.model import CPU, Mode, Value
 from nexmark.report import charts
 from nexmark.report.evidence_files import question_text
 from nexmark.report.rendering import MOST, WIDTH, diff_lines, environment, scale_of
@@ -40,6 +40,7 @@ from nexmark.store import Store
 from nexmark.store.history import tallies
 from nexmark.store.query_history import RatioPoint, lasting_changes, trail
 from nexmark.store.table_rows import RepetitionRow, SelfTestRow
+from nexmark.verdict.verdict import Verdict
 from nexmark.web.pages import query_of
 from tests.unit.store.store_builder import by_bounds, night, record
 from tests.unit.web import web_nights
@@ -59,7 +60,9 @@ def repetition(arm: str = "candidate", number: int = 1, **changes: Any) -> Any:
 
 def point(number: int, ratio: float, baseline: str = "b") -> RatioPoint:
     at = STARTED + timedelta(days=number)
-    return RatioPoint(str(number), at, "c", baseline, "OK", ratio, noise=0.01)
+    numbers: dict[str, Any] = {"ratio": ratio, "noise": 0.01, "build": "c"}
+    said = Verdict(str(number), "q5", CPU, Value.OK, "", Mode.PAIRED, 1, **numbers)
+    return RatioPoint(at, "4.3.0", "s", baseline, said)
 
 
 # --- the drawing of an interval
@@ -103,19 +106,15 @@ def test_a_drawing_has_words() -> None:
 
 
 def test_every_verdict_has_a_word_a_shape_and_a_rank_of_its_own() -> None:
-    looks = [look(value.value) for value in Value]
+    looks = [look(value) for value in Value]
     assert len({x.shape for x in looks}) == len({x.rank for x in looks}) == len(Value)
     assert [x.word for x in looks] == [value.value for value in Value]
     assert len(legend()) == len(Value)
 
 
 def test_what_is_accepted_comes_after_what_is_open() -> None:
-    assert look("REGRESSION", known=True).rank > look("OK").rank
-    assert look("REGRESSION", known=True).tone == "calm"
-
-
-def test_a_value_of_another_gate_is_shown_as_it_is() -> None:
-    assert look("BEWITCHED").word == "BEWITCHED"
+    assert look(Value.REGRESSION, known=True).rank > look(Value.OK).rank
+    assert look(Value.REGRESSION, known=True).tone == "calm"
 
 
 # --- arms, plans, pairs
@@ -218,9 +217,10 @@ def test_a_lasting_change_is_dated_and_one_of_the_baseline_is_none() -> None:
     noise = [0.002 * (-1) ** number for number in range(40)]
     series = [point(n, (1.2 if n >= 20 else 1.0) + noise[n]) for n in range(40)]
     (found,) = lasting_changes(series)
-    assert found.first.night == found.change.night == "20"
+    assert found.first.verdict.night == found.change.night == "20"
     moved = [
-        point(n, x.ratio or 1, "b" if n < 20 else "never measured") for n, x in enumerate(series)
+        point(n, x.verdict.ratio or 1, "b" if n < 20 else "never measured")
+        for n, x in enumerate(series)
     ]
     assert lasting_changes(moved) == []
 
@@ -231,8 +231,11 @@ def test_a_trail_has_the_newest_verdict_of_each_night(store: Store) -> None:
     later = web_nights.record(store, 3)
     night = store.night(run)
     points = trail(store, night, "q0", "cpu_s_per_mevent", 10)
-    assert [(x.night, x.value) for x in points] == [(first, "OK"), (run, "REGRESSION")]
-    assert later not in [x.night for x in points]
+    assert [(x.verdict.night, x.verdict.value) for x in points] == [
+        (first, "OK"),
+        (run, "REGRESSION"),
+    ]
+    assert later not in [x.verdict.night for x in points]
 
 
 def test_verdicts_are_counted_as_the_night_counts_them(store: Store) -> None:
@@ -337,12 +340,15 @@ def test_the_list_of_nights_has_pages(store: Store) -> None:
 @pytest.mark.parametrize(
     ("kind", "value", "expected"),
     [
-        *[("aa", "OK", True), ("aa", "REGRESSION", False), ("aa", "INVALID", None)],
-        *[("slowdown", "REGRESSION", True), ("slowdown", "UNCONFIRMED", False)],
-        ("slowdown", "CALIBRATING", None),
+        ("aa", Value.OK, True),
+        ("aa", Value.REGRESSION, False),
+        ("aa", Value.INVALID, None),
+        ("slowdown", Value.REGRESSION, True),
+        ("slowdown", Value.UNCONFIRMED, False),
+        ("slowdown", Value.CALIBRATING, None),
     ],
 )
-def test_when_the_gate_was_right(kind: str, value: str, expected: bool | None) -> None:
+def test_when_the_gate_was_right(kind: str, value: Value, expected: bool | None) -> None:
     test = SelfTestRow(night_id="n", kind=kind, query="q1", value=value)
     assert right(test) is expected
 

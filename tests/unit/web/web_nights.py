@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nexmark.measure.cpu_series import CpuSeries
-from nexmark.model import Arm, Stage, Value
+from nexmark.model import Arm, Basis, Stage, Value
 from nexmark.store import (
     BuildRecord,
     NightRecord,
@@ -18,7 +18,7 @@ from nexmark.store import (
     ValidationRecord,
 )
 from nexmark.store.table_rows import CanaryRow, SelfTestRow
-from nexmark.verdict.measured_night import QueryVerdict
+from nexmark.verdict.verdict import Verdict
 from tests.unit.store.store_builder import DAG, STARTED, measurement, night
 
 OLD = BuildRecord("b429" * 4, "4.2.9", "pypi:4.2.9")
@@ -153,21 +153,22 @@ def series(host: str, seconds: int = 40) -> CpuSeries:
     return CpuSeries(host, 1.0, times, used, nothing, None, used, None, 1, 0.001)
 
 
-def verdicts_on(run: str, query: str, value: Value, reason: str = "") -> list[QueryVerdict]:
+def verdicts_on(run: str, query: str, value: Value, reason: str = "") -> list[Verdict]:
     ratio = RATIOS.get(value, 1.004)
     known = value not in (Value.INVALID, Value.MISSING)
     numbers: dict[str, Any] = {
         **{"ratio": ratio, "lo": ratio * 0.97, "hi": ratio * 1.03, "mde": 0.07},
-        **{"shift": math.log(ratio), "noise": 0.02, "pairs": 3},
+        **{"shift": math.log(ratio), "noise": 0.02, "pairs": 3, "repetitions": 3},
+        **{"candidate": 40 * ratio, "baseline": 40.0, "basis": Basis.STEADY},
     }
     said = reason or f"{value.value.lower()}: ratio {ratio:.3f}"
-    common: dict[str, Any] = {"mode": "paired", "gate_version": 1, "baseline": OLD.id}
-    decided = QueryVerdict(
+    common: dict[str, Any] = {"mode": "paired", "gate_version": 1, "baseline_build": OLD.id}
+    decided = Verdict(
         run, query, "cpu_s_per_mevent", value, said, **common, **(numbers if known else {})
     )
     if not known:
         return [decided]
-    wall = QueryVerdict(run, query, "wall_s", Value.OK, said, **common, **numbers, decides=False)
+    wall = Verdict(run, query, "wall_s", Value.OK, said, **common, **numbers, decides=False)
     return [decided, wall]
 
 

@@ -1,0 +1,92 @@
+"""The verdicts in the database: a verdict as a row, and a row as the verdict again."""
+
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Select, func, select
+from sqlalchemy.orm import aliased
+
+from nexmark.model import Mode
+from nexmark.store.table_rows import NightRow, VerdictRow
+from nexmark.verdict.verdict import Verdict
+
+
+def row_of(verdict: Verdict, run: str, judged: datetime) -> VerdictRow:
+    """Return a verdict on a run as the row that is recorded at the moment ``judged``."""
+    by_bounds = verdict.mode == Mode.BOUNDS
+    return VerdictRow(
+        night_id=run,
+        query=verdict.query,
+        metric=verdict.metric,
+        gate_version=verdict.gate_version,
+        value=verdict.value,
+        reason=verdict.reason,
+        mode=verdict.mode,
+        decides=verdict.decides,
+        bound=verdict.bound,
+        ratio=verdict.ratio,
+        candidate=verdict.candidate,
+        baseline=verdict.baseline,
+        basis=verdict.basis,
+        baseline_run=verdict.baseline_run,
+        repetitions=verdict.repetitions,
+        lo=verdict.lo,
+        hi=verdict.hi,
+        mde=verdict.mde,
+        shift=verdict.shift,
+        spread=verdict.spread,
+        noise=verdict.noise,
+        pairs=None if by_bounds else verdict.pairs,
+        fresh_pairs=None if by_bounds else verdict.fresh_pairs,
+        drift_slower=verdict.drift_slower,
+        drift_faster=verdict.drift_faster,
+        baseline_build=verdict.baseline_build or None,
+        acceptance_id=verdict.acceptance,
+        judged=judged,
+    )
+
+
+def verdict_of(row: VerdictRow, build: str) -> Verdict:
+    """Return the verdict of a row; ``build`` is the candidate of its night."""
+    return Verdict(
+        night=row.night_id,
+        query=row.query,
+        metric=row.metric,
+        value=row.value,
+        reason=row.reason,
+        mode=row.mode,
+        gate_version=row.gate_version,
+        decides=row.decides,
+        ratio=row.ratio,
+        lo=row.lo,
+        hi=row.hi,
+        mde=row.mde,
+        shift=row.shift,
+        spread=row.spread,
+        pairs=row.pairs or 0,
+        fresh_pairs=row.fresh_pairs or 0,
+        noise=row.noise,
+        drift_slower=row.drift_slower,
+        drift_faster=row.drift_faster,
+        baseline_build=row.baseline_build or "",
+        candidate=row.candidate,
+        baseline=row.baseline,
+        basis=row.basis,
+        repetitions=row.repetitions,
+        bound=row.bound,
+        baseline_run=row.baseline_run,
+        build=build,
+        acceptance=row.acceptance_id,
+        judged=row.judged,
+    )
+
+
+def select_verdicts() -> Select[VerdictRow, str]:
+    """Select the rows of verdicts, each with the candidate build of its night."""
+    return select(VerdictRow, NightRow.build_id).join(NightRow, NightRow.id == VerdictRow.night_id)
+
+
+def by_newest_gate() -> ColumnElement[bool]:
+    """Return the condition that the newest gate which judged a night gave a verdict."""
+    other = aliased(VerdictRow)
+    newest = select(func.max(other.gate_version)).where(other.night_id == VerdictRow.night_id)
+    return VerdictRow.gate_version == newest.correlate(VerdictRow).scalar_subquery()
