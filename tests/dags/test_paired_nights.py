@@ -130,7 +130,8 @@ def test_the_setting_that_made_it_slower_is_named_first(
     slower: subprocess.CompletedProcess[str],
 ) -> None:
     assert re.search(
-        r"Why q5: slower, same plan: conf spark\.sql\.shuffle\.partitions \d+ -> 16", slower.stdout
+        r"Why q5: slower, same operators: conf spark\.sql\.shuffle\.partitions \d+ -> 16",
+        slower.stdout,
     )
 
 

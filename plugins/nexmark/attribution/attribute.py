@@ -3,13 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
-from difflib import SequenceMatcher, unified_diff
 from statistics import mean
 
+from nexmark.attribution.differences import conf_differences, plan_change, usual
 from nexmark.attribution.explained import (
     Attribution,
     ChangeKind,
-    ConfDifference,
     CostChange,
     Observed,
     Plan,
@@ -17,7 +16,6 @@ from nexmark.attribution.explained import (
 )
 from nexmark.attribution.ranking import Pairs, comparable, rank, ratio_of
 from nexmark.model import Value
-from nexmark.secrets import shown
 
 CPU_CHANGE = 0.02
 """Without a decision of the gate, the whole interval has to be beyond this."""
@@ -27,18 +25,7 @@ MIN_PAIRS = 5
 _SAME = frozenset({Value.OK, Value.UNCONFIRMED})
 _CHANGED = frozenset({Value.REGRESSION, Value.SUSPECT, Value.FASTER})
 _WALL_CHANGED = frozenset({Value.WATCH, Value.FASTER})
-_OF_THE_ARM = re.compile(
-    r"spark\.eventLog\..*|spark\.master|spark\.nexmark\..*|spark\.sql\.streaming\.checkpointLocation"
-    r"|spark\.driver\.(host|port|bindAddress)|spark\.blockManager\.port|spark\.local\.dir"
-)
-"""Confs about where an arm runs and writes: always different, and no explanation."""
-_PLACES = re.compile(
-    r'"(?:-XX:SharedArchiveFile|-Djava\.io\.tmpdir)=[^"]*"'  # in quotes: a path with blanks
-    r"|(?:-XX:SharedArchiveFile|-Djava\.io\.tmpdir)=\S+|\S+/remote-fs/\S+"
-)
-"""Parts of values that name files of a run or of this machine."""
 _PARTITIONS = re.compile(r"(numPartitions = |partitioning\(.*, )\d+")
-_CONTEXT = 2
 
 
 def _side(
@@ -69,51 +56,9 @@ def kind_of(cpu: int, wall: int, plan_changed: bool) -> ChangeKind:
     return ChangeKind.WAITING_LESS if wall else ChangeKind.NOTHING
 
 
-def conf_differences(
-    candidate: Iterable[Observed], baseline: Iterable[Observed]
-) -> tuple[ConfDifference, ...]:
-    """Return the confs that differ, by name, if they are constant within each arm."""
-    ours, theirs = _confs(candidate), _confs(baseline)
-    found = []
-    for name in sorted(ours.keys() | theirs.keys()):
-        values = ours.get(name, {None}), theirs.get(name, {None})
-        if values[0] != values[1] and len(values[0]) == len(values[1]) == 1:
-            texts = (None if x is None else shown(name, x) for (x,) in values)
-            found.append(ConfDifference(name, *texts))
-    return tuple(found)
-
-
-def _confs(arm: Iterable[Observed]) -> dict[str, set[str | None]]:
-    """Return all values of each conf in an arm; None if a repetition does not set it."""
-    all_of_them = [
-        {
-            name: text
-            for name, value in one.confs.items()
-            if (text := _PLACES.sub("", str(value)).strip()) and not _OF_THE_ARM.fullmatch(name)
-        }
-        for one in arm
-        if one.confs
-    ]
-    names = {name for confs in all_of_them for name in confs}
-    return {name: {confs.get(name) for confs in all_of_them} for name in names}
-
-
-def plan_change(candidate: Plan | None, baseline: Plan | None) -> PlanChange:
-    """Return the differences of the plans; none if a plan is not known."""
-    if candidate is None or baseline is None:
-        return PlanChange()
-    lines = baseline.text.splitlines(), candidate.text.splitlines()
-    diff = tuple(unified_diff(*lines, "baseline", "candidate", lineterm="", n=_CONTEXT))
-    if candidate.skeleton_hash == baseline.skeleton_hash:
-        return PlanChange(diff=diff)
-    theirs, ours = ([x.strip() for x in y.skeleton.splitlines()] for y in (baseline, candidate))
-    added: list[str] = []
-    removed: list[str] = []
-    for code, i1, i2, j1, j2 in SequenceMatcher(None, theirs, ours, autojunk=False).get_opcodes():
-        if code != "equal":
-            removed += theirs[i1:i2]
-            added += ours[j1:j2]
-    return PlanChange(True, tuple(added), tuple(removed), diff)
+def usual_plan(arm: Iterable[Observed]) -> Plan | None:
+    """Return the plan that most repetitions of an arm had."""
+    return usual(x.plan for x in arm)
 
 
 def attribute(
@@ -144,7 +89,7 @@ def attribute(
     if cpu is None:
         return None
     wall = ratio_of([x.wall_s for x in ours], [x.wall_s for x in theirs])
-    plans = _plan(ours), _plan(theirs)
+    plans = usual_plan(candidate), usual_plan(baseline)
     change = plan_change(*plans)
     compared = comparable(alike)
     count = len(pairs)
@@ -169,7 +114,7 @@ def attribute(
         basis=basis,
         pairs=len(used),
         paired=paired,
-        confs=conf_differences(ours, theirs),
+        confs=conf_differences([x.confs for x in candidate], [x.confs for x in baseline]),
         plan=change,
         parts=parts,
         waits=waits,
@@ -182,12 +127,6 @@ def _on_one_basis(pairs: Pairs) -> list[tuple[Observed, Observed]]:
     bases = Counter(ours.basis for ours, theirs in pairs if ours.basis == theirs.basis)
     usual = max(bases, key=lambda basis: bases[basis], default=None)
     return [pair for pair in pairs if {x.basis for x in pair} == {usual}]
-
-
-def _plan(arm: Iterable[Observed]) -> Plan | None:
-    """Return the plan that most repetitions of an arm had."""
-    plans = [x.plan for x in arm if x.plan is not None]
-    return Counter(plans).most_common(1)[0][0] if plans else None
 
 
 def _unread(pairs: Pairs, compared: Pairs) -> list[str]:

@@ -48,9 +48,9 @@ class ChangeKind(StrEnum):
     """The class of a change."""
 
     SLOWER_PLAN_CHANGED = "slower, plan changed"
-    SLOWER = "slower, same plan"
+    SLOWER = "slower, same operators"
     FASTER_PLAN_CHANGED = "faster, plan changed"
-    FASTER = "faster, same plan"
+    FASTER = "faster, same operators"
     PLAN_CHANGED = "same speed, plan changed"
     """A warning: tomorrow's data may not be as kind."""
     WAITING = "waiting"

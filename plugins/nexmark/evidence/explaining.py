@@ -1,22 +1,28 @@
 """Possible reasons for a change: operators, plans, confs; and how to measure it again."""
 
-import difflib
 import shlex
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
+from typing import TypeAlias
 
 from nexmark.attribution.attribute import attribute
-from nexmark.attribution.explained import Attribution, CostChange, words
-from nexmark.config.fields import is_reserved
-from nexmark.evidence.pairs import CHANGED, Arms, arms_of
+from nexmark.attribution.differences import (
+    PlanState,
+    conf_differences,
+    plan_change,
+    state_of_plans,
+    usual,
+)
+from nexmark.attribution.explained import Attribution, CostChange, Observed, Plan, words
+from nexmark.evidence.pairs import arms_of
 from nexmark.evidence.rows import Row
-from nexmark.model import ARMS, MIN_PAIRS, SUITE, WALL, Arm
+from nexmark.model import ARMS, MIN_PAIRS, SUITE, WALL, Arm, grouped
 from nexmark.secrets import shown as hidden
 from nexmark.secrets import without_secrets
 from nexmark.store import Store
-from nexmark.store.gate_rows import observed
+from nexmark.store.gate_rows import observed, plan_of
+from nexmark.store.records import plan_id
 from nexmark.store.table_rows import NightRow, RepetitionRow
 from nexmark.verdict.verdict import Verdict
 
@@ -37,12 +43,12 @@ class ArmPlan:
 
 @dataclass(frozen=True)
 class PlansCompared:
-    """The plans by arm. ``state``: same, details differ, changed; – where an arm has none.
+    """The plans by arm, and their difference as the attribution has it.
 
     ``diff`` is unified, from the baseline to the candidate; the first two lines name the arms.
     """
 
-    state: str
+    state: PlanState
     arms: Mapping[str, ArmPlan]
     diff: tuple[str, ...]
     formulations: tuple[str, ...]
@@ -50,14 +56,16 @@ class PlansCompared:
     @property
     def changed(self) -> bool | None:
         """Whether the texts differ; None where there are not two plans to compare."""
-        if len(self.arms) < len(ARMS):
-            return None
-        return self.arms[Arm.CANDIDATE].id != self.arms[Arm.BASELINE].id
+        return None if self.state is PlanState.UNKNOWN else self.state is not PlanState.SAME
 
 
 @dataclass(frozen=True)
 class ConfOfArms:
-    """A Spark conf that differs; ``set_by_harness``: a port, say, that has to be set apart."""
+    """A Spark conf that differs between the arms.
+
+    ``set_by_harness``: it has to differ, as a port does, or varies from run to run, and explains
+    nothing.
+    """
 
     key: str
     candidate: str | tuple[str, ...] | None
@@ -65,35 +73,62 @@ class ConfOfArms:
     set_by_harness: bool
 
 
+@dataclass(frozen=True)
+class ComparedArms:
+    """The repetitions of a query that are compared; not ``paired``: with an accepted run."""
+
+    candidate: Sequence[Observed]
+    baseline: Sequence[Observed]
+    paired: bool = True
+
+
+def compared_arms(store: Store, run: str, query: str, verdicts: Iterable[Verdict]) -> ComparedArms:
+    """Return what a query of a run is compared with.
+
+    That is the baseline arm of the night if it has one, else the accepted run that the verdict is
+    against.
+    """
+    arms = observed(store, run, query)
+    deciding = _deciding(verdicts, query)
+    if not arms[Arm.BASELINE] and deciding is not None and deciding.baseline_run:
+        accepted = observed(store, deciding.baseline_run, query)[Arm.CANDIDATE]
+        return ComparedArms(arms[Arm.CANDIDATE], accepted, paired=False)
+    return ComparedArms(arms[Arm.CANDIDATE], arms[Arm.BASELINE])
+
+
+def _deciding(verdicts: Iterable[Verdict], query: str) -> Verdict | None:
+    return next((row for row in verdicts if row.query == query and row.decides), None)
+
+
 def attribution_of(
-    store: Store, run: str, query: str, verdicts: Iterable[Verdict] | None = None
+    store: Store, run: str, query: str, verdicts: Sequence[Verdict] | None = None
 ) -> Attribution | None:
     """Return why a query of a run changed; None where there is nothing to compare it with.
 
-    ``run`` is the full name of a recorded run. The baseline is the baseline arm of the night if it
-    has one, else the accepted run that the verdict is against; ``paired`` says which. Reads the
-    results database only; ``verdicts`` are all of the run, read where they are not given.
+    ``run`` is the full name of a recorded run. Reads the results database only; ``verdicts`` are
+    all of the run, read where they are not given.
     """
     every = store.verdicts(run) if verdicts is None else verdicts
-    own = [row for row in every if row.query == query]
-    deciding = next((row for row in own if row.decides), None)
-    wall = next((row for row in own if row.metric == WALL), None)
-    arms = observed(store, run, query)
-    baseline, paired = arms[Arm.BASELINE], True
-    if not baseline and deciding is not None and deciding.baseline_run:
-        baseline = observed(store, deciding.baseline_run, query)[Arm.CANDIDATE]
-        paired = False
+    return attribution_between(compared_arms(store, run, query, every), query, every)
+
+
+def attribution_between(
+    arms: ComparedArms, query: str, verdicts: Sequence[Verdict]
+) -> Attribution | None:
+    """Return why a query changed between these arms; ``verdicts`` are of its night."""
+    deciding = _deciding(verdicts, query)
+    wall = next((x for x in verdicts if x.query == query and x.metric == WALL), None)
     stated = None
     if deciding is not None and deciding.ratio is not None:
         stated = CostChange(deciding.ratio, deciding.lo, deciding.hi)
     return attribute(
         query,
-        arms[Arm.CANDIDATE],
-        baseline,
+        arms.candidate,
+        arms.baseline,
         stated=stated,
         verdict=deciding.value if deciding else None,
         wall_verdict=wall.value if wall else None,
-        paired=paired,
+        paired=arms.paired,
     )
 
 
@@ -116,38 +151,37 @@ def attribution_lines(
     ]
     arms = arms_of(repetitions)
     quiet = [row.query for row in rows if not row.red]
-    if changed := [x for x in quiet if x in arms and arms[x].plan == CHANGED]:
+    if changed := [x for x in quiet if x in arms and arms[x].plan is PlanState.CHANGED]:
         names = ", ".join(changed)
         lines.append(f"Plan: other operators than the baseline's, same speed: {names}.")
     return lines
 
 
-def plans_of(store: Store, rows: Sequence[RepetitionRow], arms: Arms) -> PlansCompared:
+def plans_of(store: Store, rows: Sequence[RepetitionRow], arms: ComparedArms) -> PlansCompared:
     """Return by arm the plan that most of its repetitions had, and how the two differ.
 
-    ``rows`` are of the night itself; if they have no baseline, the baseline of ``arms`` is used.
-    Only where none of an arm counts, the others show what ran.
+    ``rows`` are of the night itself: where no repetition of an arm counts, they show what ran.
     """
-    known_plans = {arm: [x for x in rows if x.arm == arm and x.plan_id] for arm in ARMS}
-    counts = {
-        arm: Counter(x.plan_id for x in [x for x in own if x.counts] or own)
-        for arm, own in known_plans.items()
+    plans: dict[str, list[Plan]] = {
+        Arm.CANDIDATE: [x.plan for x in arms.candidate if x.plan is not None],
+        Arm.BASELINE: [x.plan for x in arms.baseline if x.plan is not None],
     }
-    if not counts[Arm.BASELINE]:
-        counts[Arm.BASELINE] = Counter(x.plan_id for x in arms.baseline if x.plan_id)
-    known = store.plans(plan for count in counts.values() for plan in count if plan)
+    for arm, counting in plans.items():
+        if not counting:
+            ids = [row.plan_id for row in rows if row.arm == arm and row.plan_id]
+            known = {key: plan_of(row) for key, row in store.plans(ids).items()}
+            counting += [known[identity] for identity in ids]
     shown: dict[str, ArmPlan] = {}
-    for arm, count in counts.items():
-        if count:
-            identity, times = count.most_common(1)[0]
-            row = known[str(identity)]
-            shown[arm] = ArmPlan(row.id, row.skeleton_hash, row.text, count.total() - times)
-    diff: Iterable[str] = ()
-    if len(shown) == len(ARMS):
-        old, new = (shown[arm].text.splitlines() for arm in (Arm.BASELINE, Arm.CANDIDATE))
-        diff = difflib.unified_diff(old, new, Arm.BASELINE, Arm.CANDIDATE, lineterm="")
-    formulations = {row.formulation for row in (*arms.candidate, *arms.baseline)}
-    return PlansCompared(arms.plan, shown, tuple(diff), tuple(sorted(x for x in formulations if x)))
+    both: dict[str, Plan | None] = {arm: usual(own) for arm, own in plans.items()}
+    for arm, plan in both.items():
+        if plan is not None:
+            others = sum(other != plan for other in plans[arm])
+            shown[arm] = ArmPlan(plan_id(plan.text), plan.skeleton_hash, plan.text, others)
+    pair = both[Arm.CANDIDATE], both[Arm.BASELINE]
+    formulations = {x.formulation for x in (*arms.candidate, *arms.baseline) if x.formulation}
+    return PlansCompared(
+        state_of_plans(*pair), shown, plan_change(*pair).diff, tuple(sorted(formulations))
+    )
 
 
 def confs_by_arm(
@@ -158,33 +192,60 @@ def confs_by_arm(
     A conf that differs between repetitions is a tuple; of one with more than ``most`` values
     only the number and the first are kept.
     """
+    by_arm = grouped((row for row in repetitions if row.confs), lambda row: row.arm)
     return {
-        arm: {key: _one_or_few(key, values, most) or "" for key, values in sorted(confs.items())}
-        for arm, confs in sorted(_values(repetitions).items())
+        arm: {
+            key: _one_or_few(key, values, most) or ""
+            for key, values in sorted(_values(row.confs or {} for row in rows).items())
+        }
+        for arm, rows in sorted(by_arm.items())
     }
 
 
-def conf_differences(repetitions: Iterable[RepetitionRow]) -> list[ConfOfArms]:
-    """Return the confs that candidate and baseline do not have in common; our own come last."""
-    values = _values(repetitions)
-    if not set(ARMS) <= values.keys():
-        return []
-    found = []
-    for key in {key for arm in ARMS for key in values[arm]}:
-        ours, theirs = (values[arm].get(key, {}) for arm in ARMS)
-        if ours.keys() != theirs.keys():
-            shown = _one_or_few(key, ours), _one_or_few(key, theirs)
-            found.append(ConfOfArms(key, *shown, is_reserved(key)))
-    return sorted(found, key=lambda x: (x.set_by_harness, x.key))
+Confs: TypeAlias = Sequence[Mapping[str, str]]
+"""The Spark confs of each repetition of an arm."""
 
 
-def _values(repetitions: Iterable[RepetitionRow]) -> dict[str, dict[str, dict[str, None]]]:
-    """Return by arm and key the values that its repetitions had, in order."""
-    found: dict[str, dict[str, dict[str, None]]] = {}
-    for row in repetitions:
-        for key, value in (row.confs or {}).items():
-            found.setdefault(row.arm, {}).setdefault(str(key), {})[str(value)] = None
-    return found
+def confs_of(arms: ComparedArms) -> tuple[Confs, Confs]:
+    """Return the confs of the candidate and of what a query is compared with."""
+    return [x.confs for x in arms.candidate], [x.confs for x in arms.baseline]
+
+
+def confs_of_suite(rows: Iterable[RepetitionRow]) -> tuple[Confs, Confs]:
+    """Return the confs of both arms of a night, of all its queries."""
+    by_arm = grouped((row for row in rows if row.counts), lambda row: row.arm)
+    ours, theirs = ([row.confs or {} for row in by_arm.get(arm, ())] for arm in ARMS)
+    return ours, theirs
+
+
+def confs_compared(candidate: Confs, baseline: Confs) -> list[ConfOfArms] | None:
+    """Return the confs that two arms do not have in common; None where there are not two arms.
+
+    Those come first that the attribution names; after them what the harness sets apart, and what
+    is not the same in all repetitions of an arm.
+    """
+    every = candidate, baseline
+    explaining = [
+        ConfOfArms(one.name, one.candidate, one.baseline, set_by_harness=False)
+        for one in conf_differences(*every)
+    ]
+    named = {conf.key for conf in explaining}
+    ours, theirs = map(_values, every)
+    others = [
+        ConfOfArms(key, _one_or_few(key, new), _one_or_few(key, old), set_by_harness=True)
+        for key in sorted((ours.keys() | theirs.keys()) - named)
+        if (new := ours.get(key, {})).keys() != (old := theirs.get(key, {})).keys()
+    ]
+    return [*explaining, *others] if candidate and baseline else None
+
+
+def _values(repetitions: Iterable[Mapping[str, str]]) -> dict[str, dict[str, None]]:
+    """Return by key the values that the repetitions of an arm had, in order."""
+    values: dict[str, dict[str, None]] = {}
+    for confs in repetitions:
+        for key, value in confs.items():
+            values.setdefault(str(key), {})[str(value)] = None
+    return values
 
 
 def _one_or_few(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TypeVar
 
+from nexmark.attribution.differences import PlanKey, PlanState, plan_state, usual
 from nexmark.measure.cpu_series import CpuSeries, unpack
 from nexmark.model import (
     ARMS,
@@ -26,7 +27,6 @@ from nexmark.store.table_rows import RepetitionRow
 Run = TypeVar("Run")
 
 STAGES: Mapping[int, str] = {1: "first pairs", 2: "fresh pairs"}  # those that are judged
-SAME, DETAILS, CHANGED, UNKNOWN = "same", "details differ", "changed", "–"
 MOST_POINTS = 240  # of one curve
 _BEFORE_S, _AFTER_S = 10, 5
 OF_BATCH = (
@@ -37,10 +37,14 @@ OF_BATCH = (
 
 @dataclass(frozen=True)
 class Arms:
-    """The first repetitions of one query that count, of candidate and baseline."""
+    """The first repetitions of one query that count, of candidate and baseline.
+
+    ``plan`` compares the usual plans of all repetitions that count, the fresh ones included.
+    """
 
     candidate: tuple[RepetitionRow, ...] = ()
     baseline: tuple[RepetitionRow, ...] = ()
+    plan: PlanState = PlanState.UNKNOWN
 
     def ratio(self, metric: str) -> float | None:
         """Return the ratio of the medians of a metric."""
@@ -50,20 +54,6 @@ class Arms:
     def median(self, metric: str) -> float | None:
         """Return the median of a metric of the candidate."""
         return median_of(getattr(row, metric) for row in self.candidate)
-
-    @property
-    def plan(self) -> str:
-        """Whether both arms ran the same plan: by its operators, then by its text."""
-        ours, theirs = (
-            [row for row in rows if row.plan_skeleton_hash is not None]
-            for rows in (self.candidate, self.baseline)
-        )
-        if not ours or not theirs:
-            return UNKNOWN
-        for name, differs in (("plan_skeleton_hash", CHANGED), ("plan_id", DETAILS)):
-            if {getattr(row, name) for row in ours} != {getattr(row, name) for row in theirs}:
-                return differs
-        return SAME
 
 
 @dataclass(frozen=True)
@@ -134,16 +124,32 @@ def arms_of(
     rows: Iterable[RepetitionRow], others: Mapping[str, Sequence[RepetitionRow]] | None = None
 ) -> dict[str, Arms]:
     """Return the arms by query; ``others`` has the baseline that is of another night."""
-    counting = _counting(rows)
-    ours, theirs = (
-        grouped((x for x in counting if x.arm == arm), lambda row: row.query) for arm in ARMS
-    )
-    for query, found in (others or {}).items():
-        theirs.setdefault(query, [x for x in _counting(found) if x.arm == Arm.CANDIDATE])
+    by_query = {
+        arm: grouped((row for row in own if row.counts), lambda row: row.query)
+        for arm, own in grouped(rows, lambda row: row.arm).items()
+    }
+    ours, theirs = (dict(by_query.get(arm, {})) for arm in ARMS)
+    for query, accepted in (others or {}).items():
+        own = [row for row in accepted if row.counts and row.arm == Arm.CANDIDATE]
+        theirs.setdefault(query, own)
     return {
-        query: Arms(tuple(ours.get(query, ())), tuple(theirs.get(query, ())))
+        query: _arms(ours.get(query, ()), theirs.get(query, ()))
         for query in [*ours, *(theirs.keys() - ours.keys())]
     }
+
+
+def _arms(candidate: Sequence[RepetitionRow], baseline: Sequence[RepetitionRow]) -> Arms:
+    state = plan_state(usual(map(_plan_key, candidate)), usual(map(_plan_key, baseline)))
+    ours, theirs = (
+        tuple(row for row in arm if row.stage == Stage.FIRST) for arm in (candidate, baseline)
+    )
+    return Arms(ours, theirs, state)
+
+
+def _plan_key(row: RepetitionRow) -> PlanKey | None:
+    if row.plan_skeleton_hash is None or row.plan_id is None:
+        return None
+    return PlanKey(row.plan_skeleton_hash, row.plan_id)
 
 
 def pairs_of(
@@ -241,10 +247,6 @@ def _nearest(rows: Sequence[Run], figure: Callable[[Run], float | None]) -> list
     known = [(value, row) for row in rows if (value := figure(row)) is not None]
     middle = median(value for value, _ in known) if known else 0.0
     return [row for _, row in sorted(known, key=lambda one: abs(one[0] - middle))]
-
-
-def _counting(rows: Iterable[RepetitionRow]) -> list[RepetitionRow]:
-    return [row for row in rows if row.ok and row.stage == Stage.FIRST]
 
 
 def _figure(row: RepetitionRow | None, column: str) -> float | None:

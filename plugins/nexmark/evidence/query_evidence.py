@@ -58,7 +58,7 @@ class QueryEvidence(CommonEvidence):
     changes: tuple[LevelChange, ...]
     creeps: tuple[Creep, ...]
     plans: explaining.PlansCompared
-    conf_differences: tuple[explaining.ConfOfArms, ...]
+    conf_differences: Sequence[explaining.ConfOfArms] | None
     latencies: tuple[ArmLatency, ...]
     batches: tuple[paired.BatchMedian, ...]
     cpu: tuple[paired.CpuCurve, ...]
@@ -105,6 +105,9 @@ def query_evidence(
     deciding = next((row for row in verdicts if row.decides), None)
     arms = paired.arms_of(alone, accepted_arms(store, verdicts)).get(query, paired.Arms())
     metric = deciding.metric if deciding else CPU
+    sides = explaining.compared_arms(store, night.id, query, verdicts)
+    suite = query == SUITE
+    confs = explaining.confs_of_suite(own) if suite else explaining.confs_of(sides)
     found = paired.pairs_of(alone, deciding.basis if deciding else None, metric)
     points = trail(store, night, query, metric, NIGHTS)
     before, after = history.neighbours(store, night)
@@ -123,9 +126,9 @@ def query_evidence(
         changes=tuple(lasting_changes(points)),
         creeps=tuple(creeps_of(store, night, query, metric)),
         acks=tuple(x for x in acks_for(store, night) if x.row.query == query),
-        plans=explaining.plans_of(store, alone, arms),
+        plans=explaining.plans_of(store, alone, sides),
         confs=explaining.confs_by_arm([x for x in own if x.arm in ARMS], most=None),
-        conf_differences=tuple(explaining.conf_differences(own)),
+        conf_differences=explaining.confs_compared(*confs),
         host_names=tuple(sorted({host for row in own for host in row.hosts or ()})),
         host_facts=host_facts(night),
         canary=tuple(
@@ -136,7 +139,7 @@ def query_evidence(
         latencies=tuple(latencies_of(alone)),
         batches=tuple(paired.batch_medians(alone)),
         cpu=tuple(paired.cpu_curves(store, found, arms)),
-        attribution=explaining.attribution_of(store, night.id, query),
+        attribution=explaining.attribution_between(sides, query, verdicts),
         flames=flames_of(RunDirectory(Path(night.directory)).flames, query),
         source=source_of(query),
         before=before,

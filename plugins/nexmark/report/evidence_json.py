@@ -44,10 +44,14 @@ def night_json(found: NightEvidence) -> dict[str, Any]:
 def query_json(found: QueryEvidence) -> dict[str, Any]:
     """Return all evidence on one query of a night."""
     plans = found.plans
-    as_they_are = ("query", "since", "reproduce", "latencies", "conf_differences", "cpu")
     return _evidence(
         found,
-        **{name: plain(getattr(found, name)) for name in as_they_are},
+        query=found.query,
+        since=found.since,
+        reproduce=found.reproduce,
+        latencies=plain(found.latencies),
+        conf_differences=plain(found.conf_differences or ()),
+        cpu=plain(found.cpu),
         pairs=[_pair(pair) for pair in found.pairs],
         history=[plain_point(point) for point in found.points],
         changes=[plain(x.change) | {"build": x.first.verdict.build} for x in found.changes],

@@ -34,6 +34,7 @@ from nexmark.store.table_rows import (
     CompatibilityRow,
     NightRow,
     PartRow,
+    PlanRow,
     RepetitionRow,
     ValidationRow,
     VerdictRow,
@@ -159,12 +160,17 @@ def _part(row: PartRow) -> Part:
     return Part(**{**fields, "covers": tuple(row.covers)})
 
 
+def plan_of(row: PlanRow) -> Plan:
+    """Return the plan of a row as the attribution takes it."""
+    return Plan(row.text, row.skeleton, row.skeleton_hash)
+
+
 def observed(store: "Reader", run: str, query: str) -> dict[str, list[Observed]]:
     """Return by arm the repetitions of a query that count, with what a change may be due to."""
     every = store.repetitions(run, [query], leave_out=("batch_list",))
     rows = [row for row in every if row.counts and row.arm in ARMS]
     known = store.plans(row.plan_id for row in rows if row.plan_id)
-    plans = {key: Plan(x.text, x.skeleton, x.skeleton_hash) for key, x in known.items()}
+    plans = {key: plan_of(row) for key, row in known.items()}
     where = PartRow.repetition_id.in_([row.id for row in rows])
     with store.reading() as session:
         in_order = session.scalars(select(PartRow).where(where).order_by(PartRow.place))

@@ -1,5 +1,6 @@
 """The records that tasks hand to the store where a row is made of more than they know."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,6 +11,11 @@ from nexmark.measure.cpu_series import CpuSeries
 from nexmark.measure.executed_plan import Part
 from nexmark.measure.measurement import Measurement
 from nexmark.model import Arm, Mode, RunKey, Stage, Status
+
+
+def plan_id(text: str) -> str:
+    """Return the id of an executed plan: the hash of its normalised text."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from nexmark.store.raw_rows import (
     shrink,
 )
 from nexmark.store.reading import Reader
-from nexmark.store.records import Accepted, NightRecord, RepetitionRecord, ValidationRecord
+from nexmark.store.records import Accepted, NightRecord, RepetitionRecord, ValidationRecord, plan_id
 from nexmark.store.store_error import Refused, StoreError, database_error
 from nexmark.store.table_base import Base
 from nexmark.store.table_rows import (
@@ -157,7 +157,7 @@ class Store(Reader):
         plan = result.get("plan")
         if not plan:
             return None
-        key = hashlib.sha256(plan["text"].encode()).hexdigest()
+        key = plan_id(plan["text"])
         if session.get(PlanRow, key) is None:
             fields = {name: plan[name] for name in ("text", "skeleton", "skeleton_hash")}
             session.add(PlanRow(id=key, **fields))

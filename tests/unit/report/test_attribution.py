@@ -130,7 +130,7 @@ def test_a_red_query_is_explained_under_the_table(recorded: Store) -> None:
     assert what.startswith("NIGHT FAILED")
     assert why.startswith("Why: q5")
     assert explained.startswith(
-        "Why q5: slower, same plan: conf spark.sql.shuffle.partitions 2 -> 16; of +150 "
+        "Why q5: slower, same operators: conf spark.sql.shuffle.partitions 2 -> 16; of +150 "
     )
     assert after.startswith("Next: ")
     assert len(explained) < 400
@@ -158,7 +158,7 @@ def test_another_plan_at_the_same_speed_is_a_warning(recorded: Store) -> None:
 def test_the_evidence_has_it_as_json(recorded: Store) -> None:
     evidence = json.loads(json.dumps(collect(recorded, RUN), default=str))
     found = evidence["attribution"]["q5"]
-    assert found["kind"] == "slower, same plan"
+    assert found["kind"] == "slower, same operators"
     assert found["words"].startswith("conf spark.sql.shuffle.partitions 2 -> 16")
     assert found["parts"][0]["contribution"] > 0
     assert found["confs"] == [
@@ -176,7 +176,7 @@ def test_without_event_logs_the_rest_is_reported(recorded: Store) -> None:
     assert (found.kind, found.parts) == (ChangeKind.SLOWER, ())
     assert "the event log is cut off" in found.notes[0]
     (line,) = [x for x in make_report(recorded, RUN).lines if x.startswith("Why q5")]
-    assert line == "Why q5: slower, same plan: conf spark.sql.shuffle.partitions 2 -> 16."
+    assert line == "Why q5: slower, same operators: conf spark.sql.shuffle.partitions 2 -> 16."
 
 
 def test_a_night_with_one_arm_is_compared_with_the_accepted_one(recorded: Store) -> None:

@@ -13,17 +13,14 @@ from typing import Any
 
 import pytest
 
+from nexmark.attribution.differences import PlanState
 from nexmark.evidence.build_comparison import compare
-from nexmark.evidence.explaining import conf_differences
+from nexmark.evidence.explaining import confs_compared
 from nexmark.evidence.gate_health import hosts_of, right, seen_of
 from nexmark.evidence.night_evidence import night_evidence
 from nexmark.evidence.night_list import GREEN, NOT_JUDGED, PAGE, RED, legend, look, nights_page
 from nexmark.evidence.pairs import (
-    CHANGED,
-    DETAILS,
     MOST_POINTS,
-    SAME,
-    UNKNOWN,
     Arms,
     CpuCurve,
     arms_of,
@@ -123,10 +120,10 @@ def test_what_is_accepted_comes_after_what_is_open() -> None:
 @pytest.mark.parametrize(
     ("baseline", "state"),
     [
-        ({}, SAME),
-        ({"plan_id": "other"}, DETAILS),
-        ({"plan_id": "other", "plan_skeleton_hash": "other"}, CHANGED),
-        ({"plan_skeleton_hash": None}, UNKNOWN),
+        ({}, PlanState.SAME),
+        ({"plan_id": "other"}, PlanState.DETAILS),
+        ({"plan_id": "other", "plan_skeleton_hash": "other"}, PlanState.CHANGED),
+        ({"plan_skeleton_hash": None}, PlanState.UNKNOWN),
     ],
 )
 def test_whether_the_plan_has_changed(baseline: dict[str, Any], state: str) -> None:
@@ -172,8 +169,7 @@ def test_a_difference_of_plans_has_its_lines_with_signs() -> None:
 def test_confs_that_differ_are_reported_but_our_own_and_no_secret_is() -> None:
     ours = {"spark.a": "1", "spark.same": "x", "spark.my.password": "1", "spark.eventLog.dir": "1"}
     theirs = {"spark.a": "2", "spark.same": "x", "spark.my.password": "2", "spark.b": "3"}
-    rows = [repetition(confs=ours), repetition("baseline", confs=theirs)]
-    found = [x for x in conf_differences(rows) if not x.set_by_harness]
+    found = [x for x in confs_compared([ours], [theirs]) or () if not x.set_by_harness]
     assert [(x.key, x.candidate, x.baseline) for x in found] == [
         ("spark.a", "1", "2"),
         ("spark.b", None, "3"),
@@ -315,7 +311,7 @@ def test_the_page_of_a_confirmed_query_has_the_canary_of_the_confirmation(store:
 def test_the_page_of_a_query_has_what_may_explain_it(store: Store) -> None:
     run = web_nights.record(store, 1, {"q0": Value.OK, "q5": Value.REGRESSION})
     page = query_evidence(store, store.night(run), "q5")
-    assert page.plans.state == CHANGED
+    assert page.plans.state == PlanState.CHANGED
     assert {sign for sign, _ in diff_lines(page.plans.diff)} >= {"+", "-"}
     assert len(page.pairs) == 6
     assert [curve.host for curve in page.cpu] == ["n02", "n03"] * 2
