@@ -1,4 +1,4 @@
-"""Events on the boundaries, which random events rarely reach and where wrong queries fail.
+"""Make events on the boundaries, which random events rarely reach and where wrong queries fail.
 
 A generated price at the end of a window is the highest one once in a million nights, so a query
 that counts that end as a part of its window is right on every generated input. The events here are
@@ -43,7 +43,7 @@ class Event:
 
 
 def lines() -> list[list[str]]:
-    """The events as lines of JSON, numbered, in two parts; a part is read as one micro-batch."""
+    """Return the numbered events as lines of JSON in two parts, each of them one micro-batch."""
     first: list[str] = []
     second: list[str] = []
     for number, event in enumerate(events()):
@@ -54,7 +54,7 @@ def lines() -> list[list[str]]:
 
 
 def events() -> list[Event]:
-    """All events in the order in which they arrive."""
+    """Return all events in the order in which they arrive."""
     cases = (
         *(_windows, _late, _sessions, _validity, _ties, _sales, _sellers),
         *(_ranks, _hours, _identifiers, _texts, _urls, _grid),
@@ -107,7 +107,7 @@ def _text(seconds: float) -> str:
 
 
 def _windows() -> Iterator[Event]:
-    """Bids and sellers exactly on the bounds of windows, where they decide the result.
+    """Yield bids and sellers exactly on the bounds of windows, where they decide the result.
 
     Highest price (q7): of [0, 10) twice, and a higher one at its end; of [10, 20) twice, and again
     at its end and one millisecond after it; of [20, 30) at its first and its last instant.
@@ -133,7 +133,7 @@ def _windows() -> Iterator[Event]:
 
 
 def _late() -> Iterator[Event]:
-    """The first part ends 4.000 s ahead: the second begins as late as a watermark waits.
+    """Yield events of the second part that come as late as the watermark waits: 4.000 s.
 
     The windows that end at the watermark's very instant close. Events at that instant belong to the
     next windows.
@@ -148,7 +148,7 @@ def _late() -> Iterator[Event]:
 
 
 def _sessions() -> Iterator[Event]:
-    """Pauses of 10.000 s, which end no session, and of 10.001 s, which do; also between parts."""
+    """Yield bids with pauses of 10.000 s, which end no session, and of 10.001 s, which end one."""
     for at in (20, 30, 40.001, 50):
         yield _bid(960, at, bidder=960)
     yield _bid(960, 60, bidder=960)
@@ -160,7 +160,7 @@ def _sessions() -> Iterator[Event]:
 
 
 def _validity() -> Iterator[Event]:
-    """The highest bid exactly at an auction's opening or end; higher ones a millisecond outside."""
+    """Yield the highest bid exactly when an auction opens or ends, and higher bids 1 ms outside."""
     outside = ((4.999, 900), (15.001, 901))
     inside = {970: ((5, 300), (10, 200)), 971: ((10, 200), (15, 300)), 972: ()}
     for number, bids in inside.items():
@@ -178,7 +178,7 @@ def _validity() -> Iterator[Event]:
 
 
 def _ties() -> Iterator[Event]:
-    """Equal prices at different and at equal times; the tenth and the eleventh bid are equal.
+    """Yield equal prices at different and at equal times; the tenth and the eleventh bid are equal.
 
     Auction 980: the first to arrive is later; then all equal but the number.
     Auction 981: twelve bids; numbers 10 to 12 have the same price.
@@ -201,7 +201,7 @@ def _ties() -> Iterator[Event]:
 
 
 def _sales() -> Iterator[Event]:
-    """Thirteen sold auctions of one seller (q6); only the last ten by time count.
+    """Yield thirteen sold auctions of one seller (q6); only the last ten by time count.
 
     The tenth to the twelfth last, 1202 to 1200, are sold at the same time: only the id orders them.
     The highest id is sold first. Every price that does not count would change the mean.
@@ -220,7 +220,7 @@ def _sales() -> Iterator[Event]:
 
 
 def _sellers() -> Iterator[Event]:
-    """Sellers of every state and category, who come before, after or never; who bid, too."""
+    """Yield sellers of every state and category, who come before, after or never; who bid, too."""
     for place, state in enumerate(("OR", "ID", "CA", "WA", "AZ", "or")):
         id = 1300 + place
         yield _person(id, 21, name=f"of {state}", city=f"City {place}", state=state)
@@ -241,7 +241,7 @@ def _sellers() -> Iterator[Event]:
 
 
 def _ranks() -> Iterator[Event]:
-    """Prices on the bounds of q14, q15, q16 and q17, and beyond what a double holds exactly."""
+    """Yield prices on the bounds of q14 to q17, and prices that a double cannot hold exactly."""
     prices = (0, 1, 9_999, 10_000, 10_001, 999_999, 1_000_000, 1_000_001)
     for place, price in enumerate((*prices, 1_101_321, 1_101_322, 55_066_079, 55_066_080)):
         yield _bid(1500, 300 + place, price, bidder=1500, channel="ranks")
@@ -256,7 +256,7 @@ def _ranks() -> Iterator[Event]:
 
 
 def _hours() -> Iterator[Event]:
-    """The first and the last instant of the hours at which q14 changes, of minutes and of days."""
+    """Yield bids at the first and last instants of minutes, days, and the hours of q14."""
     for hour in (6, 7, 8, 12, 18, 19, 20, 23):
         for at in (hour * HOUR, hour * HOUR + 59.999, (hour + 1) * HOUR - 0.001):
             yield _bid(1600, at, 2_000_000, bidder=1600, channel="hours")
@@ -266,7 +266,7 @@ def _hours() -> Iterator[Event]:
 
 
 def _identifiers() -> Iterator[Event]:
-    """Ids on the bounds of a word of 21 (q15, q16), of 123 (q2), of 10 000 (q13) and of an int."""
+    """Yield ids on the bounds of 21 (q15, q16), 123 (q2), 10 000 (q13) and of an int."""
     words = (0, 1, 20, 21, 22, 41, 42, 62, 63, 64, 122, 123, 124, 246, 1230)
     tables = (9_999, 10_000, 10_001, 19_999, 20_000, 29_999, 2**31 - 1, 2**31, 2**40 + 9_999)
     for place, id in enumerate((*words, *tables)):
@@ -278,7 +278,7 @@ def _identifiers() -> Iterator[Event]:
 
 
 def _texts() -> Iterator[Event]:
-    """Texts of every kind: empty, with blanks around, quotes, commas, and the letter of q14."""
+    """Yield texts: empty, with blanks around, quotes, commas, and the letter of q14."""
     texts = ("", " ", " a b ", "c", "C", "cCcç", "ccc", "a,b", 'a "quoted" b', "back\\slash", "é漢")
     for place, text in enumerate(texts):
         yield _bid(1700, 500 + place, 2_000_000, bidder=1700 + place, extra=text)
@@ -287,8 +287,8 @@ def _texts() -> Iterator[Event]:
 
 
 def _urls() -> Iterator[Event]:
-    """Channels with an id, without one and with an empty one; paths with fewer and more parts."""
-    found = (
+    """Yield channels with an id, an empty id or none, and paths with fewer and more parts."""
+    channels = (
         *(("apple", _URL), ("Apple", _URL), ("GOOGLE", _URL), ("facebook", f"{_URL}&channel_id=7")),
         *(("Baidu", _URL), ("baidu2", _URL), ("", _URL)),
         ("channel-1", f"{_URL}&channel_id=-21&x=1"),
@@ -301,12 +301,12 @@ def _urls() -> Iterator[Event]:
     )
     paths = ("", "/", "//", "/a", "/a/b_", "/a/b/c", "/a//c/d/e")
     without_id = (("channel-2", f"https://www.nexmark.com{path}") for path in paths)
-    for place, (channel, url) in enumerate((*found, *without_id)):
+    for place, (channel, url) in enumerate((*channels, *without_id)):
         yield _bid(1800, 540 + place, bidder=1800, channel=channel, url=url)
 
 
 def _grid() -> Iterator[Event]:
-    """A minute of events on whole seconds, with few ids and prices: ties of every kind."""
+    """Yield a minute of events on whole seconds, with few ids and prices: ties of every kind."""
     draw = _draws()
     for place in range(6):
         yield _person(2000 + place, 100 + 4 * place, state=("OR", "WA")[place % 2])
@@ -323,7 +323,7 @@ def _grid() -> Iterator[Event]:
 
 
 def _draws() -> Iterator[int]:
-    """The same numbers in every Python: a linear congruential sequence, without its low bits."""
+    """Yield the numbers of a linear congruential sequence without its low bits, on every Python."""
     state = 1
     while True:
         state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
@@ -331,7 +331,7 @@ def _draws() -> Iterator[int]:
 
 
 def main(arguments: list[str]) -> int:
-    """Run as a command; returns the exit code."""
+    """Write the events to a new directory; return the exit code."""
     if len(arguments) != 1 or arguments[0].startswith("-"):
         print("boundary.py: error: give a new directory, e.g. /tmp/boundary", file=sys.stderr)
         return 2

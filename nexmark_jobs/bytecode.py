@@ -1,4 +1,4 @@
-"""Lets a driver start from PySpark's bytecode.
+"""Let a driver start from PySpark's bytecode.
 
 spark-submit puts `pyspark.zip` on the path, and Python keeps no bytecode of an archive: each driver
 compiles PySpark again, which is 1.3 of its first 1.6 seconds of processor time (Spark 4.3.0,

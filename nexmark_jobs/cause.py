@@ -1,4 +1,4 @@
-"""Which line of a log says why a program ended: of Spark, spark-submit, a JVM, Python or a shell.
+"""Find the line of a log that says why Spark, spark-submit, a JVM, Python or a shell ended.
 
 A log is a sequence of records: a line of log4j with its stack trace, a Python traceback with the
 Java one behind it, or a line of a launcher. In a record, what Spark calls an error class comes
@@ -66,30 +66,30 @@ _ORDER = ((_PROGRAM, -1), ("FATAL", 0), ("ERROR", 0), ("WARN", -1), ("", -1))
 
 
 def cause(log: str) -> str | None:
-    """The line of a log that says why its program ended; None where no line does."""
+    """Return the line of a log that says why its program ended; None if no line does."""
     lines = [line.strip("\r") for line in log.splitlines() if line.strip()]
-    told = [line for line in lines if _JOB.match(line.strip())]
-    if told:
-        return told[-1].strip()
+    of_jobs = [line for line in lines if _JOB.match(line.strip())]
+    if of_jobs:
+        return of_jobs[-1].strip()
     for pattern, text in ((_NO_MEMORY, ""), (_FILES, f": {_FILES_REMEDY}")):
-        if found := next((m[0] for line in lines if (m := pattern.search(line))), None):
-            return f"{found}{text}"
+        if problem := next((m[0] for line in lines if (m := pattern.search(line))), None):
+            return f"{problem}{text}"
     records = list(_records(lines))
-    said = [(each.level, text) for each in records if (text := _said(each))]
-    own = [(level, text) for level, text in said if not _AFTERMATH.search(text)]
+    reasons = [(record.level, text) for record in records if (text := _reason(record))]
+    causes = [(level, text) for level, text in reasons if not _AFTERMATH.search(text)]
     for level, place in _ORDER:
-        if of_level := [text for found, text in own if found == level]:
+        if of_level := [text for level_of_cause, text in causes if level_of_cause == level]:
             return of_level[place]
-    return said[-1][1] if said else None
+    return reasons[-1][1] if reasons else None
 
 
 def _records(lines: list[str]) -> Iterator[_Record]:
-    """The records of a log that may say why it ended."""
+    """Yield the records of a log that may say why it ended."""
     record = _Record("", [])
     for number, line in enumerate(lines):
-        if found := _LOG4J.match(line):
+        if match := _LOG4J.match(line):
             yield record
-            record = _Record(found["level"], [found["text"]])
+            record = _Record(match["level"], [match["text"]])
         elif line.startswith(_TRACEBACK) or _MAIN.match(line):
             yield record
             record = _Record(_PROGRAM, [line])
@@ -103,7 +103,7 @@ def _records(lines: list[str]) -> Iterator[_Record]:
 
 
 def _launcher(lines: list[str], number: int) -> Iterator[_Record]:
-    """A line of a shell or of the JVM's launcher, which gives the reason before or behind it."""
+    """Yield the record of a shell or JVM launcher; the reason is in this line or the next one."""
     line = lines[number]
     if line.startswith("Error occurred during"):
         yield _Record(_PROGRAM, lines[number + 1 : number + 2] or [line])
@@ -113,13 +113,13 @@ def _launcher(lines: list[str], number: int) -> Iterator[_Record]:
         yield _Record(_PROGRAM, [line])
 
 
-def _said(record: _Record) -> str:
-    """What a record says, or ''."""
+def _reason(record: _Record) -> str:
+    """Return the reason that a record gives for the end of its program, or ''."""
     lines = [line for line in record.lines if not _FRAME.match(line.strip())]
     if not lines:
         return ""
-    if found := innermost("\n".join(lines)):
-        return found
+    if cause_of_all := innermost("\n".join(lines)):
+        return cause_of_all
     if main := _MAIN.match(lines[0]):
         return main["cause"]
     python = [line for line in lines if _PYTHON.match(line)]
@@ -129,38 +129,40 @@ def _said(record: _Record) -> str:
 
 
 def error_classes(text: str) -> list[str]:
-    """Spark's error classes in a text that do not just wrap another error, each with its line."""
-    found = _ERROR_CLASS.finditer(text)
-    return [m["all"] for m in found if m["name"] not in _WRAPPERS | _LEVELS]
+    """Return Spark's error classes in a text, each with its line, without those that only wrap."""
+    matches = _ERROR_CLASS.finditer(text)
+    return [m["all"] for m in matches if m["name"] not in _WRAPPERS | _LEVELS]
 
 
 def java_errors(text: str) -> dict[str, str]:
-    """The Java errors in a text by the name of their class; the innermost cause is the last."""
-    found: dict[str, str] = {}
+    """Return the Java errors in a text by the names of their classes, the innermost cause last."""
+    errors: dict[str, str] = {}
     for line in text.splitlines():
-        if m := _JAVA_ERROR.search(line):
-            found.pop(m["name"], None)
-            found[m["name"]] = line[m.start() :].strip()
-    return found
+        if match := _JAVA_ERROR.search(line):
+            errors.pop(match["name"], None)
+            errors[match["name"]] = line[match.start() :].strip()
+    return errors
 
 
 def innermost(text: str) -> str | None:
-    """The cause of one error, None where its text names none.
+    """Return the cause of one error; None if its text names none.
 
     This is the first of Spark's error classes that does not just wrap another error, else the last
     Java error, which is the innermost cause.
     """
-    found = error_classes(text) or list(java_errors(text).values())[-1:]
-    return found[0] if found else None
+    causes = error_classes(text) or list(java_errors(text).values())[-1:]
+    return causes[0] if causes else None
 
 
 def last_words(log: str, code: int | None = None) -> str:
-    """Why a program with this log and exit code ended, in one line; its last line where none says.
+    """Return why a program ended, in one line; the last line of its log if no line says why.
 
-    A shell gives the number of a signal as 128 and more, Python as a negative one.
+    Args:
+        log: the text of the log.
+        code: the exit code. A shell adds 128 to the number of a signal, Python negates it.
     """
-    if found := cause(log):
-        return found
+    if reason := cause(log):
+        return reason
     number = -code if code and code < 0 else (code or 0) - 128
     if number in {each.value for each in signal.Signals}:
         name = signal.Signals(number).name

@@ -120,7 +120,7 @@ class Tracked:
 
 
 def read_bytes(path: str) -> bytes | None:
-    """Return the content of a file of /proc, None when the process is gone or not ours to read."""
+    """Return the content of a file of /proc; None if the process is gone or may not be read."""
     try:
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - a Path costs half as much again
             return file.read()
@@ -181,9 +181,10 @@ def read_program(pid: int) -> Program:
 def is_of_another_cluster(pid: int) -> bool:
     """Return whether the process has the mark of another home or cluster; False without marks."""
     environment = read_bytes(f"/proc/{pid}/environ") or b""
-    marks = [x for x in environment.split(b"\0") if x.startswith(OWNER + b"=")]
-    own = candidate_of(os.environb.get(OWNER, b""))
-    return bool(own) and any(candidate_of(x.partition(b"=")[2]) != own for x in marks)
+    variables = environment.split(b"\0")
+    marks = [each.partition(b"=")[2] for each in variables if each.startswith(OWNER + b"=")]
+    cluster = candidate_of(os.environb.get(OWNER, b""))
+    return bool(cluster) and any(candidate_of(mark) != cluster for mark in marks)
 
 
 def candidate_of(mark: bytes) -> bytes:
@@ -192,7 +193,7 @@ def candidate_of(mark: bytes) -> bytes:
 
 
 class ProcessTable:
-    """The processes of the host that matter; call ``tick`` once per reading."""
+    """The processes of the host that are followed; call ``tick`` once per reading."""
 
     def __init__(self, root_pids: Sequence[int] = ()) -> None:
         """Start with an empty table; ``root_pids`` are followed whatever their program is."""
@@ -205,7 +206,7 @@ class ProcessTable:
         self._news: list[dict[str, Any]] = []
 
     def tick(self) -> list[dict[str, Any]]:
-        """Read once; return the ``proc`` lines of news, then the ``tick`` line."""
+        """Read once; return a ``proc`` line for each new program, then the ``tick`` line."""
         self._discover()
         if not self._order:
             self._order = self._parents_first()
@@ -230,11 +231,13 @@ class ProcessTable:
         return lines
 
     def _discover(self) -> None:
-        """Look at the pids that are new, or young enough to have become another program."""
+        """Look at pids that are new, or so young that they may have become another program."""
         present = list_pids() - {os.getpid()}
         self._parents = {p: parent for p, parent in self._parents.items() if p in present}
         since = self._ticks - LAST_RECHECK
-        self._seen = {p: x for p, x in self._seen.items() if p in self._parents and x >= since}
+        self._seen = {
+            pid: tick for pid, tick in self._seen.items() if pid in self._parents and tick >= since
+        }
         fresh = [pid for pid in sorted(present.difference(self._parents)) if self._notice(pid)]
         ages = {pid: self._ticks - seen for pid, seen in self._seen.items()}
         due = [pid for pid, age in ages.items() if age > 0 and age & (age - 1) == 0]  # a power of 2
@@ -257,7 +260,7 @@ class ProcessTable:
         return stat is not None
 
     def _look(self, pid: int) -> bool:
-        """Track the process if it is a root, tell if a tracked one changed; True for a new root."""
+        """Track a process if it is a root, note its changed program; return if it is a new root."""
         program = read_program(pid)
         process = self._tracked.get(pid)
         role = "root" if pid in self._root_pids else program.role
@@ -272,11 +275,11 @@ class ProcessTable:
         return False
 
     def _adopt(self) -> None:
-        """Track the children of what is tracked, generation by generation."""
+        """Track the children of tracked processes, generation by generation."""
         candidates = {pid for pid in self._parents if self._role(pid) in (None, "parent")}
         children = [0]
         while children:
-            children = [x for x in candidates if self._role(self._parents[x]) in FOLLOWED]
+            children = [pid for pid in candidates if self._role(self._parents[pid]) in FOLLOWED]
             candidates.difference_update(children)
             for pid in children:
                 root = self._tracked[self._parents[pid]].root
@@ -323,7 +326,7 @@ def now() -> tuple[float, float]:
 
 
 def slept() -> float:
-    """Return by how many seconds the clock since boot is ahead of the monotonic one."""
+    """Return the seconds by which the clock since boot is ahead of the monotonic one."""
     boot = time.CLOCK_BOOTTIME
     return max(time.clock_gettime(boot) - time.monotonic() for _ in range(5))
 
@@ -335,18 +338,18 @@ def host_cpu() -> list[int]:
 
 
 class SamplesFile:
-    """The samples file: whole lines, straight to the file; notices when the file is gone."""
+    """The samples file: whole lines, written without a buffer; it notices when the file is gone."""
 
     def __init__(self, path: Path) -> None:
-        """Replace the file."""
+        """Make a new file at ``path``."""
         self.path = path
         path.unlink(missing_ok=True)
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
         self._inode = os.fstat(self._descriptor).st_ino
 
     def write(self, *lines: dict[str, Any]) -> None:
-        """Append the lines; OSError or SamplerError when they do not all end where they belong."""
-        data = b"".join(json.dumps(x, separators=(",", ":")).encode() + b"\n" for x in lines)
+        """Append lines; OSError if that fails, SamplerError if the file was replaced."""
+        data = b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines)
         if self.path.stat().st_ino != self._inode:
             raise SamplerError(f"{self.path} was replaced by another file; sampling ends here")
         while data:
@@ -355,7 +358,7 @@ class SamplesFile:
 
 @contextlib.contextmanager
 def handshake(path: Path) -> Iterator[Callable[[], None]]:
-    """The pid file, which the function it yields writes; no second sampler starts with the path.
+    """Hold the pid file; yield the function that writes it. A second sampler with it is refused.
 
     Its directory is locked from the check for another sampler until the file is written.
     """
@@ -405,7 +408,15 @@ def stop_signals() -> int:
 
 
 def sample(out: Path, pid: Path, interval: float, max_seconds: float, roots: list[int]) -> None:
-    """Sample until a stop signal or ``max_seconds``."""
+    """Sample until a stop signal or ``max_seconds``.
+
+    Args:
+        out: the samples file.
+        pid: the pid file.
+        interval: seconds between readings.
+        max_seconds: seconds after which sampling ends.
+        roots: pids that are followed whatever their program is.
+    """
     stop = stop_signals()
     with handshake(pid) as publish:
         output = SamplesFile(out)
@@ -446,10 +457,10 @@ def header(interval: float, wall: float, mono: float) -> dict[str, Any]:
 
 
 class SamplerParser(argparse.ArgumentParser):
-    """Argument errors are one line."""
+    """A parser that reports a wrong argument in one line."""
 
     def error(self, message: str) -> NoReturn:
-        """End with exit code 2."""
+        """Print the error and end with exit code 2."""
         self.exit(2, f"cpu_sampler: {message}; see --help\n")
 
 

@@ -1,9 +1,9 @@
-"""Writes generated events to files, for other tools and to be read back: see --help.
+"""Write generated events to files, for other tools and to be read back: see --help.
 
-A directory of `events-00000.json` (one object per line, the Nexmark format of Kafka topics) or
-`events-00000.parquet` and so on. Events are in order within a file and over the sorted names, and
-so are the files' modification times, by which Spark's file source reads. The same arguments give
-the same events in the same files.
+The result is a directory of `events-00000.json` (one object per line, in the Nexmark format of
+Kafka topics) or `events-00000.parquet`, and so on. Events are in order within a file and over the
+sorted names, and so are the files' modification times, by which Spark's file source reads. The same
+arguments give the same events in the same files.
 
 Runs with spark-submit, or by itself with the installed pyspark. The directory must be on a file
 system that driver and executors share. It appears complete or not at all.
@@ -81,7 +81,7 @@ def _directory(text: str) -> Path:
 
 
 def events(numbers: DataFrame, config: GeneratorConfig) -> DataFrame:
-    """The events of `numbers` (a frame with the bigint column `n`), of all kinds, in no order.
+    """Return the events of `numbers` (a frame with the bigint column `n`), of all kinds, unordered.
 
     Columns: n, event_type (0 person, 1 auction, 2 bid) and the structs person, auction and bid, of
     which two are null.
@@ -96,7 +96,7 @@ def events(numbers: DataFrame, config: GeneratorConfig) -> DataFrame:
 
 
 def dump(spark: SparkSession, options: DumpOptions) -> None:
-    """Write the files; prints a line for each."""
+    """Write the files, and print a line for each."""
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     staging = Staging(options.out)
@@ -142,7 +142,7 @@ def _stamp(directory: Path) -> None:
 
 @command("dump_events.py")
 def main(arguments: list[str]) -> None:
-    """Run as a command; returns the exit code."""
+    """Write the events that the arguments ask for."""
     options = parse(arguments)
     with SparkSession.builder.appName("nexmark dump_events").getOrCreate() as spark:
         dump(spark, options)

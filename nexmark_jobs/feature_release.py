@@ -2,5 +2,5 @@
 
 
 def feature_release(spark_version: str) -> tuple[int, ...]:
-    """The first two numbers, e.g. (4, 3) of `4.3.0` and of `4.3.0-SNAPSHOT`."""
+    """Return the first two numbers, e.g. (4, 3) of `4.3.0` and of `4.3.0-SNAPSHOT`."""
     return tuple(int(part) for part in spark_version.split(".")[:2])

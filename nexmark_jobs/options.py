@@ -1,4 +1,4 @@
-"""The arguments of run_query.py, checked before anything is started."""
+"""Parse and check the arguments of run_query.py before anything is started."""
 
 import argparse
 import re
@@ -33,8 +33,8 @@ class DatagenOptions:
     rows_per_batch: int
     config: GeneratorConfig
 
-    def told(self) -> dict[str, Any]:
-        """The events, as a result file tells of them."""
+    def described(self) -> dict[str, Any]:
+        """Return the description of the events for the result file."""
         config, size = self.config, {"events": self.events, "rows_per_batch": self.rows_per_batch}
         options = {"generator": changed_options(config)}
         return {**size, "tps": config.tps, "seed": config.seed, **options}
@@ -74,16 +74,22 @@ class SinkOptions:
 
 @dataclass(frozen=True)
 class CheckpointOptions:
-    """A directory that outlives the run, on any file system of Spark's, and where to stop."""
+    """A checkpoint that outlives the run, on any file system of Spark's, and where to stop.
+
+    A batch is due `pace_s` seconds after the one before; a resumed run keeps this pace.
+    """
 
     directory: str
     last_batch: int | None = None
-    pace_s: float = 0.0  # a batch is due so long after the one before, also where a run goes on
+    pace_s: float = 0.0
 
 
 @dataclass(frozen=True)
 class Options:
-    """A query run; with `boundary`, one over the boundary events follows, into that directory."""
+    """A run of a query.
+
+    With `boundary`, a run over the boundary events follows, whose sink writes to this directory.
+    """
 
     query: Query
     source: SourceOptions
@@ -96,7 +102,7 @@ class Options:
     checkpoint: CheckpointOptions | None = None
 
     def over_boundary(self, directory: Path) -> "Options":
-        """The same query over the boundary events, into a sink of the same kind."""
+        """Return options for the same query over the boundary events, and the same kind of sink."""
         sink = SinkOptions(self.sink.kind, directory)
         return replace(self, source=BoundaryOptions(), sink=sink, result=None, boundary=None)
 
@@ -181,7 +187,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--result", required=True, metavar="FILE.json")
     add("--digest", choices=("on", "off"), default="on", help="order-free hash of the rows")
-    add("--conf-profile", default="default", metavar="NAME", help="kept in the result, no more")
+    add("--conf-profile", default="default", metavar="NAME", help="kept in the result only")
     return parser
 
 

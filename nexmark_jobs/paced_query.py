@@ -1,4 +1,4 @@
-"""Runs one Nexmark query from a Kafka topic to another until a file appears: see --help.
+"""Run one Nexmark query from a Kafka topic to another until a file appears: see --help.
 
 For measurements of latency: events come at a rate of their own, and every output row goes to a
 topic whose records carry the time at which the broker appended them. The key of an output record is
@@ -46,7 +46,7 @@ TRIGGERS = ("micro-batch", "real-time")
 """Spark's default trigger, and Real-Time Mode (Spark 4.2)."""
 
 _REAL_TIME = "5 minutes"
-"""How often Real-Time Mode ends a batch: not while a measurement runs."""
+"""The length of a batch of Real-Time Mode: longer than a measurement."""
 _SHUFFLE, _CORES = "spark.sql.shuffle.partitions", "spark.cores.max"
 _POLL_S = 0.1
 
@@ -60,7 +60,7 @@ class PacedTopic:
     topic: str
 
     def of_kind(self, kind: str) -> DataFrame:
-        """The stream of the events of a kind, without a watermark."""
+        """Return the stream of the events of a kind, without a watermark."""
         reader = self.spark.readStream.format("kafka").options(**self.brokers.spark_options)
         reader = reader.option("subscribe", self.topic).option("startingOffsets", "earliest")
         wanted = parsed(reader.load()).where(is_wanted(kind, numbered=True))
@@ -68,7 +68,7 @@ class PacedTopic:
 
 
 def rows(frame: DataFrame) -> DataFrame:
-    """The rows of a query as Kafka's sink takes them."""
+    """Return the rows of a query as Kafka's sink takes them."""
     key = F.unix_millis("dateTime") if "dateTime" in frame.columns else F.lit(None)
     value = F.to_json(F.struct(*frame.columns)).alias("value")
     return frame.select(key.cast("string").alias("key"), value)
@@ -77,7 +77,7 @@ def rows(frame: DataFrame) -> DataFrame:
 def start(
     spark: SparkSession, given: argparse.Namespace, work: WorkDirectory
 ) -> tuple[Any, dict[str, Any]]:
-    """Start the query with its checkpoint in `work`; return it and a description of it."""
+    """Start the query, with its checkpoint in `work`; return it and fields of the result file."""
     query: Query = QUERIES[given.query]
     brokers = Brokers(spark, given.bootstrap_servers)
     source = PacedTopic(spark, brokers, given.source)
@@ -87,7 +87,7 @@ def start(
     plan = fingerprint(frame)
     if given.trigger != TRIGGERS[0]:
         check_real_time(spark, query, len(brokers.topic(given.source).ends), plan)
-    told = {
+    description = {
         **result.head(spark, query.name, formulation, "update"),
         "conf_profile": given.conf_profile,
         "trigger": given.trigger,
@@ -101,14 +101,20 @@ def start(
         writer = writer.trigger(realTime=_REAL_TIME)  # type: ignore[call-overload]
     elif interval := spark.conf.get(EVERY, None):
         writer = writer.trigger(processingTime=interval)
-    return writer.start(checkpointLocation=work.child("checkpoint")), told
+    return writer.start(checkpointLocation=work.child("checkpoint")), description
 
 
 def check_real_time(spark: SparkSession, query: Query, partitions: int, plan: Fingerprint) -> None:
     """Raise UsageError if Real-Time Mode cannot run the query, or has too few slots for it.
 
-    Its tasks run all at once. Of a query without state Spark would silently never read the
-    partitions whose tasks have no slot.
+    In this mode all tasks run at once. If a query keeps no state, Spark reports no error, but never
+    reads the partitions whose tasks have no slot.
+
+    Args:
+        spark: the session.
+        query: the query.
+        partitions: number of partitions of the topic.
+        plan: the plan of the query.
     """
     refused = refusal(query.name, spark.version)
     if refused is not None:
@@ -128,7 +134,7 @@ def check_real_time(spark: SparkSession, query: Query, partitions: int, plan: Fi
 
 
 def finished(running: Any) -> dict[str, Any]:
-    """Return Spark's progress; Real-Time Mode reports none before a batch has ended."""
+    """Return the figures of the batches; Real-Time Mode reports none before a batch has ended."""
     progress = [json.loads(each.json()) for each in running._jsq.recentProgress()]
     batches = [batch(each, "data", each["numInputRows"]) for each in progress if is_batch(each)]
     return {
@@ -139,7 +145,7 @@ def finished(running: Any) -> dict[str, Any]:
 
 
 def follow(running: Any, until: Path) -> None:
-    """Wait for the file `until`; JobError if the query ends before."""
+    """Wait for the file `until`; raise JobError if the query ends before."""
     while not until.exists():
         if not running.isActive:
             failure = running._jsq.exception()
@@ -149,7 +155,7 @@ def follow(running: Any, until: Path) -> None:
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """The checked arguments; UsageError if one is missing or unknown."""
+    """Return the checked arguments; UsageError if one is missing or unknown."""
     parser = OneLineParser(prog="paced_query.py", description=__doc__, allow_abbrev=False)
     add = parser.add_argument
     add("--query", required=True, choices=tuple(QUERIES))
@@ -178,19 +184,19 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 @command("paced_query.py")
 def main(arguments: list[str]) -> None:
-    """Run as a command; returns the exit code."""
+    """Run the query of the arguments, and write its result."""
     given = parse(arguments)
     with SparkSession.builder.appName(f"nexmark {given.query} paced").getOrCreate() as spark:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
         with work_directory(spark, given.query) as work:
-            running, told = start(spark, given, work)
+            running, description = start(spark, given, work)
             given.started.touch()
             try:
                 follow(running, given.until)
-                told |= finished(running)
+                description |= finished(running)
             finally:
                 stop(spark, running)
-        result.write(told, given.result)
+        result.write(description, given.result)
 
 
 if __name__ == "__main__":

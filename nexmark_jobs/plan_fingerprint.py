@@ -1,4 +1,4 @@
-"""A fingerprint of a streaming query's physical plan, the same for every run."""
+"""Make a fingerprint of a streaming query's physical plan, the same for every run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _STATEFUL = re.compile(
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """The plan in three grades of coarseness."""
+    """The plan at three grades of detail, and two counts of its operators."""
 
     text: str  # without the parts that differ from run to run (ids, paths)
     skeleton: str  # its operators only, indented, with the keys of the exchanges
@@ -44,7 +44,7 @@ class Fingerprint:
 
 
 def fingerprint(frame: DataFrame) -> Fingerprint:
-    """The fingerprint of the plan of `frame`, before it is started and without its sink."""
+    """Return the fingerprint of the plan of `frame`, before it is started and without its sink."""
     session = frame.sparkSession
     explained = session._jvm.PythonSQLUtils.explainString(  # type: ignore[union-attr]
         frame._jdf.queryExecution(), "simple"
@@ -53,7 +53,7 @@ def fingerprint(frame: DataFrame) -> Fingerprint:
 
 
 def from_text(explained: str) -> Fingerprint:
-    """The fingerprint of a plan as Spark explains it in mode `simple`."""
+    """Return the fingerprint of a plan as Spark explains it in mode `simple`."""
     text, skeleton, names = [], [], []
     for line in explained.splitlines():
         matched = _TREE.match(line)
@@ -77,12 +77,12 @@ def from_text(explained: str) -> Fingerprint:
 
 
 def skeleton_line(operator: str) -> str:
-    """The skeleton's line for an operator: its name; for an exchange also its keys."""
+    """Return the skeleton's line for an operator: its name; for an exchange also its keys."""
     name = _name(operator)
-    found = _HASH_PARTITIONING.search(operator) if name == "Exchange" else None
-    if found is None:
+    match = _HASH_PARTITIONING.search(operator) if name == "Exchange" else None
+    if match is None:
         return name
-    keys = re.sub(r"-T\d+ms", "", _EXPRESSION_ID.sub("", found["keys"]))
+    keys = re.sub(r"-T\d+ms", "", _EXPRESSION_ID.sub("", match["keys"]))
     return f"{name} ({keys})"
 
 

@@ -1,4 +1,6 @@
-"""Spark's reports of micro-batches, as records, and an order-free digest of the rows of a query.
+"""Turn Spark's reports of micro-batches into records, and digest the rows of a query.
+
+The digest does not depend on the order of rows.
 
 Every row is hashed (xxhash64 over all columns, computed inside the generated code of the query's
 last stage); the digest is the sum of the hashes modulo 2^64. A sum, unlike an exclusive or, also
@@ -43,7 +45,7 @@ def observe(frame: DataFrame, *, digest: bool, by: str | Observation = OBSERVATI
 
 
 def combine(batches: Iterable[Mapping[str, int | None]]) -> str:
-    """The digest, 16 hexadecimal digits, of all batches' observed metrics."""
+    """Return the digest, 16 hexadecimal digits, of all batches' observed metrics."""
     total = sum((m.get("low") or 0) + ((m.get("high") or 0) << _HALF) for m in batches)
     return format(total % (1 << 64), "016x")
 
@@ -75,7 +77,7 @@ class Batch:
     state_rows: int = 0  # in all state stores after the batch
     state_bytes: int = 0
     state_commit_ms: int = 0  # summed over tasks
-    state_restore_ms: int | None = None  # RocksDB loaded stores, over tasks; None: nobody tells
+    state_restore_ms: int | None = None  # RocksDB loaded stores, over tasks; None: not reported
     late_rows: int = 0  # dropped, because they were older than the watermark
 
 
@@ -85,29 +87,36 @@ def is_batch(progress: Mapping[str, Any]) -> bool:
 
 
 def watermark(progress: Mapping[str, Any]) -> str | None:
-    """The watermark the batch ran with, as UTC ISO text; None where there is none."""
+    """Return the watermark the batch ran with, as UTC ISO text; None where there is none."""
     text = progress.get("eventTime", {}).get("watermark")
     return None if text is None else str(text)
 
 
 def late_rows(progress: Mapping[str, Any]) -> int:
-    """How many rows the operators of a batch dropped, because they came behind the watermark."""
-    return sum(x.get("numRowsDroppedByWatermark", 0) for x in progress.get("stateOperators", []))
+    """Return how many rows a batch dropped because they came behind the watermark."""
+    return sum(
+        operator.get("numRowsDroppedByWatermark", 0)
+        for operator in progress.get("stateOperators", [])
+    )
 
 
 def batch(progress: Mapping[str, Any], phase: str, input_rows: int) -> Batch:
-    """The record of a finished batch."""
+    """Return the record of a finished batch."""
     start = datetime.fromisoformat(progress["timestamp"])
     steps = {name: int(value) for name, value in progress["durationMs"].items()}
     duration = steps["triggerExecution"]
     stateful = progress.get("stateOperators", [])
     operators = tuple(
         StatefulOperator(
-            x["operatorName"], x["numRowsTotal"], x["memoryUsedBytes"], x.get("commitTimeMs", 0)
+            operator["operatorName"],
+            operator["numRowsTotal"],
+            operator["memoryUsedBytes"],
+            operator.get("commitTimeMs", 0),
         )
-        for x in stateful
+        for operator in stateful
     )
-    restored = [ms for x in stateful if (ms := state_metric(x, LOAD_MS)) is not None]
+    loads = (state_metric(operator, LOAD_MS) for operator in stateful)
+    restored = [ms for ms in loads if ms is not None]
     return Batch(
         id=progress["batchId"],
         phase=phase,
@@ -119,9 +128,9 @@ def batch(progress: Mapping[str, Any], phase: str, input_rows: int) -> Batch:
         watermark=watermark(progress),
         operators=operators,
         observed=dict(progress.get("observedMetrics", {}).get(OBSERVATION, {})),
-        state_rows=sum(x.rows for x in operators),
-        state_bytes=sum(x.bytes for x in operators),
-        state_commit_ms=sum(x.commit_ms for x in operators),
+        state_rows=sum(operator.rows for operator in operators),
+        state_bytes=sum(operator.bytes for operator in operators),
+        state_commit_ms=sum(operator.commit_ms for operator in operators),
         state_restore_ms=sum(restored) if restored else None,
         late_rows=late_rows(progress),
     )

@@ -1,4 +1,4 @@
-"""Which queries can run in Spark's Real-Time Mode, and what keeps the others from it.
+"""Know which queries can run in Spark's Real-Time Mode, and what keeps the others from it.
 
 Real-Time Mode takes only some operators, one stateful operator at the most, and update mode. Spark
 4.2 takes no state at all. Where a query cannot run, Spark refuses it with the error class given
@@ -44,11 +44,11 @@ NEVER = {
     "q11": _SESSION,
     "q14_python_udf": _PYTHON,
 }
-"""No Spark runs these."""
+"""Queries that no version of Spark runs in Real-Time Mode."""
 
 
 def refusal(query: str, spark_version: str) -> Refusal | None:
-    """Why a query cannot run in Real-Time Mode on a version of Spark; None if it can."""
+    """Return why a query cannot run in Real-Time Mode on a version of Spark; None if it can."""
     version = feature_release(spark_version)
     if version < FIRST:
         return _OLD
@@ -60,12 +60,18 @@ def refusal(query: str, spark_version: str) -> Refusal | None:
 
 
 def later_confs(query: str, trigger: str, p50: float, part: float) -> dict[str, str]:
-    """The Spark confs with which rows really come later by a part of p50 (ms); none if none do so.
+    """Return Spark confs that delay the rows of a query; none if no conf does.
 
-    Batches begin one behind the other: a row waits half a batch on average, and then for its own,
-    so that p50 is one and a half times what a batch takes. If batches begin at a longer interval,
-    it waits half of that. In Real-Time Mode a row waits in a buffer of the shuffle, half of the
-    time after which the buffer is sent.
+    Batches begin one behind the other: a row waits half a batch on average, and then for its own
+    batch, so that p50 is one and a half times the length of a batch. If batches begin at a longer
+    interval, a row waits half of the interval. In Real-Time Mode a row waits in a buffer of the
+    shuffle for half of the time after which the buffer is sent.
+
+    Args:
+        query: the name of the query.
+        trigger: "micro-batch" or "real-time".
+        p50: the median latency without a delay, in ms.
+        part: the delay as a part of p50.
     """
     delay = part * p50
     if not delay:

@@ -1,7 +1,8 @@
 """Find secrets: by the name of a setting, or by the form of its value under any name.
 
-The one list of this package. Spark's own (`spark.redaction.regex`) is part of it. A secret is
-replaced where it enters by a keyed fingerprint: two can be told apart, none can be guessed from it.
+This is the only list of the package; Spark's own (`spark.redaction.regex`) is part of it. A keyed
+fingerprint replaces a secret where it enters: two secrets have two fingerprints, and nobody can
+guess a secret from its fingerprint.
 """
 
 import hashlib
@@ -70,19 +71,19 @@ _LIKELY = re.compile(
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Tell whether a setting is a secret; one that was replaced already, or is empty, is none."""
+    """Return whether a setting is a secret; an empty value or a fingerprint is none."""
     if not value or _FINGERPRINT.fullmatch(value) or value.lower() in ("true", "false"):
         return False
     return bool(_NAME.search(name) or _VALUE.search(value) or _AWS.fullmatch(value))
 
 
 def is_fingerprint(value: str) -> bool:
-    """Tell whether a value stands for a secret."""
+    """Return whether a value is the fingerprint of a secret."""
     return bool(_FINGERPRINT.fullmatch(value))
 
 
 def fingerprint(value: str, key: bytes) -> str:
-    """Return what stands for a secret; without a key it says no more than that there is one."""
+    """Return the fingerprint of a secret; without a key it is the same for all secrets."""
     if not key:
         return HIDDEN
     return f"{HIDDEN}-{hmac.new(key, value.encode(), hashlib.sha256).hexdigest()[:12]}"
@@ -90,12 +91,14 @@ def fingerprint(value: str, key: bytes) -> str:
 
 def redacted(settings: Mapping[str, str], key: bytes) -> dict[str, str]:
     """Return settings with a fingerprint in place of every secret."""
-    hidden = {name: fingerprint(x, key) for name, x in settings.items() if is_secret(name, x)}
+    hidden = {
+        name: fingerprint(value, key) for name, value in settings.items() if is_secret(name, value)
+    }
     return {**settings, **hidden}
 
 
 def without_secrets(text: str) -> str:
-    """Return a text with what looks like a secret in it blanked out."""
+    """Return a text with `***` in place of whatever looks like a secret."""
     if not _LIKELY.search(text):
         return text
     for pattern in _IN_TEXT:
@@ -104,7 +107,7 @@ def without_secrets(text: str) -> str:
 
 
 def key_of_environment() -> bytes:
-    """Return the key whose file the environment names; empty where there is none."""
+    """Return the key from the file that the environment names; empty if there is none."""
     try:
         return Path(os.environ.get(KEY_VARIABLE, "")).read_bytes()
     except OSError:

@@ -1,4 +1,4 @@
-"""The result file of a run, schema version 1."""
+"""Write the result file of a run, schema version 1."""
 
 import json
 import re
@@ -58,10 +58,19 @@ def describe(
     run: QueryRun,
     source: Source,
 ) -> dict[str, Any]:
-    """Return the result in the form of the file."""
+    """Return the result as the file has it.
+
+    Args:
+        spark: the session.
+        options: the options of the run.
+        formulation: the formulation that ran.
+        plan: the plan of the query.
+        run: the batches.
+        source: the source that was read.
+    """
     observed = [batch.observed for batch in run.batches]
     events = sum(batch.input_rows for batch in run.batches)
-    part = {}  # which part of a run this was; counts and digest are of its batches only
+    part = {}  # which part of the input this run has read; counts and digest are of its batches
     if options.checkpoint is not None:
         first, whole = run.batches[0].id, run.is_complete
         place = {"directory": options.checkpoint.directory}
@@ -84,12 +93,21 @@ def describe(
     }
 
 
-def head(spark: SparkSession, query: str, way: Formulation, output_mode: str) -> dict[str, Any]:
-    """Return the fields that every result file has: the query, and the Spark that ran it."""
+def head(
+    spark: SparkSession, query: str, formulation: Formulation, output_mode: str
+) -> dict[str, Any]:
+    """Return the fields that every result file has: the query, and the Spark that ran it.
+
+    Args:
+        spark: the session.
+        query: the name of the query.
+        formulation: the formulation that ran.
+        output_mode: Spark's output mode.
+    """
     return {
         "schema_version": SCHEMA_VERSION,
         "query": query,
-        "formulation": way.name,
+        "formulation": formulation.name,
         "output_mode": output_mode,
         "build": spark.conf.get(BUILD, None),
         "spark_version": spark.version,
@@ -99,13 +117,13 @@ def head(spark: SparkSession, query: str, way: Formulation, output_mode: str) ->
 
 
 def input_of(options: Options) -> dict[str, Any]:
-    """Return the settings that must not change when a run goes on from a checkpoint."""
+    """Return the settings that must not change when a run resumes from a checkpoint."""
     assert isinstance(options.source, DatagenOptions)
-    return {"query": options.query.name, **options.source.told()}
+    return {"query": options.query.name, **options.source.described()}
 
 
 def write(result: dict[str, Any], path: Path) -> None:
-    """Write the result in one step: the file is whole or not there."""
+    """Write the result in one step: a reader sees the whole file or none."""
     write_whole(path, json.dumps(result, indent=1) + "\n", READABLE)
 
 
@@ -121,23 +139,25 @@ def confs(spark: SparkSession) -> dict[str, str]:
         for name, value in sorted(spark.sparkContext.getConf().getAll())
         if not _OF_THIS_RUN.fullmatch(name)
     }
-    told = {name: x for name, x in given.items() if x and (name, x) not in _OF_EVERY_RUN}
+    chosen = {
+        name: value for name, value in given.items() if value and (name, value) not in _OF_EVERY_RUN
+    }
     key = key_of_environment()
-    secured = {name: fingerprint(value, key) for name, value in told.items() if CONFS in name}
-    return redacted(told, key) | secured
+    secured = {name: fingerprint(value, key) for name, value in chosen.items() if CONFS in name}
+    return redacted(chosen, key) | secured
 
 
 def _workload(options: Options, events: int, source: Source) -> dict[str, Any]:
     given, sink = options.source, {"sink": str(options.sink)}
     if isinstance(given, DatagenOptions):
-        return {"source": "datagen", **given.told(), **sink}
-    told: dict[str, Any] = {"source": "boundary", "rows_per_batch": None}
+        return {"source": "datagen", **given.described(), **sink}
+    workload: dict[str, Any] = {"source": "boundary", "rows_per_batch": None}
     if isinstance(given, Recording):
-        told["source"] = f"files:{given.directory}"
+        workload["source"] = f"files:{given.directory}"
     elif isinstance(source, Kafka):
-        told = {"source": str(source), "rows_per_batch": source.rows_per_batch}
-        told["kafka"] = source.facts()
-    return {**told, "events": events, "tps": None, "seed": None, **sink, "generator": {}}
+        workload = {"source": str(source), "rows_per_batch": source.rows_per_batch}
+        workload["kafka"] = source.facts()
+    return {**workload, "events": events, "tps": None, "seed": None, **sink, "generator": {}}
 
 
 def _batch(batch: Batch) -> dict[str, Any]:
@@ -146,15 +166,19 @@ def _batch(batch: Batch) -> dict[str, Any]:
 
 
 def state(batches: list[Batch]) -> dict[str, Any]:
-    """The sizes of the state over all batches; 0 where there is none."""
+    """Return the sizes of the state over all batches, in rows, bytes and ms; 0 without state."""
     last = batches[-1].operators if batches else ()
-    commits = [sum(batch.operators[x].commit_ms for batch in batches) for x in range(len(last))]
+    commits = [
+        sum(batch.operators[place].commit_ms for batch in batches) for place in range(len(last))
+    ]
     return {
         "rows_max": max((batch.state_rows for batch in batches), default=0),
         "rows_final": batches[-1].state_rows if batches else 0,
         "bytes_max": max((batch.state_bytes for batch in batches), default=0),
         "commit_ms_total": sum(batch.state_commit_ms for batch in batches),
-        "operators": [asdict(x) | {"commit_ms": ms} for x, ms in zip(last, commits, strict=True)],
+        "operators": [
+            asdict(operator) | {"commit_ms": ms} for operator, ms in zip(last, commits, strict=True)
+        ],
     }
 
 

@@ -1,4 +1,4 @@
-"""Runs one Nexmark query with spark-submit: see --help.
+"""Run one Nexmark query with spark-submit: see --help.
 
 Master, memory and Spark confs are spark-submit's. The job itself sets the session time zone, to
 UTC, because days and hours are part of the results, and where windows are closed by files, that
@@ -53,8 +53,8 @@ _INPUT = "input.json"
 def run(spark: SparkSession, options: Options, *, quiet: bool = False) -> dict[str, Any]:
     """Run a query to the end of its input and return its result, as the result file has it.
 
-    Prints how far it is, unless `quiet`. Any number of runs may share a session. JobError if the
-    query failed or cannot run on this Spark.
+    Several runs may share a session. Lines of progress are printed, unless `quiet`. Raises JobError
+    if the query fails or cannot run on this Spark.
     """
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     query = options.query
@@ -81,17 +81,17 @@ def run(spark: SparkSession, options: Options, *, quiet: bool = False) -> dict[s
 
 
 def _work(spark: SparkSession, options: Options) -> AbstractContextManager[WorkDirectory]:
-    """The directory of the run: one that stays, where its checkpoint is to be kept."""
+    """Return the directory of the run, which stays if its checkpoint is to be kept."""
     if options.checkpoint is None:
         return work_directory(spark, options.query.name)
     work = WorkDirectory(spark, options.checkpoint.directory)
     work.make("")
     wanted = json.dumps(result.input_of(options), sort_keys=True)
-    found = work.read(_INPUT)
-    if found is None:
+    previous = work.read(_INPUT)
+    if previous is None:
         work.write(_INPUT, wanted)
-    elif found != wanted:
-        problem = f"{work.path} is of another input, {found}, not {wanted}"
+    elif previous != wanted:
+        problem = f"{work.path} is of another input, {previous}, not {wanted}"
         remedy = "give another directory, or the same arguments"
         raise UsageError(f"--checkpoint: {problem}; {remedy}")
     return nullcontext(work)
@@ -140,7 +140,16 @@ def _sink(spark: SparkSession, options: Options, feed: Feed, formulation: Formul
 def _drive(
     frame: DataFrame, options: Options, work: WorkDirectory, sink: Sink, feed: Feed, *, quiet: bool
 ) -> QueryRun:
-    """Start the query, follow it to its last batch or the one asked for, stop it."""
+    """Start a query, follow it to its last batch or to the batch to stop after, and stop it.
+
+    Args:
+        frame: the query.
+        options: the options of the run.
+        work: the directory with the checkpoint.
+        sink: takes the rows.
+        feed: knows how far the input has been read.
+        quiet: print no lines of progress.
+    """
     is_whole = not isinstance(sink, PerBatchSink)
     observed = observe(frame, digest=options.digest) if is_whole else frame
     writer = sink.rows(observed).writeStream
@@ -174,19 +183,19 @@ def _drive(
 
 
 def _keep(options: Options, progress: dict[str, Any]) -> None:
-    """Append Spark's progress to a file beside the result: a run may be killed before its end."""
+    """Append Spark's progress to a file beside the result, for a run that is killed in between."""
     if options.checkpoint is not None and options.result is not None:
         with options.result.with_name(f"{options.result.name}.progress").open("a") as file:
             file.write(json.dumps(progress) + "\n")
 
 
 def _news(running: StreamingQuery, seen: int) -> list[dict[str, Any]]:
-    """Progress of the batches from number `seen` on; JobError if the query has failed."""
+    """Return the progress of batches from number `seen` on; JobError if the query failed."""
     active = running.isActive
     last = running._jsq.lastProgress()
     if last is not None and last.batchId() >= seen:
-        recent = [json.loads(p.json()) for p in running._jsq.recentProgress()]
-        if news := [p for p in recent if is_batch(p) and p["batchId"] >= seen]:
+        recent = [json.loads(progress.json()) for progress in running._jsq.recentProgress()]
+        if news := [each for each in recent if is_batch(each) and each["batchId"] >= seen]:
             return news
     if not active:
         failure = running._jsq.exception()
@@ -200,15 +209,16 @@ def _news(running: StreamingQuery, seen: int) -> list[dict[str, Any]]:
 
 
 def complete(spark: SparkSession, options: Options, *, quiet: bool = False) -> None:
-    """Do all that the arguments of a run ask for, its result file last; JobError as in `run`.
+    """Run a query, then its boundary events if asked for, and write the result file.
 
-    A result file of an earlier run is removed first: after a failure there is none.
+    A result file of an earlier run is removed first: after a failure there is none. Raises JobError
+    as `run` does.
     """
     if options.result is not None:
         options.result.unlink(missing_ok=True)
     done = run(spark, options, quiet=quiet)
     if options.boundary is not None:
-        # As many partitions as a cluster has cost more than a few hundred events.
+        # The partitions of a cluster would cost more than these few hundred events.
         spark.conf.set("spark.sql.shuffle.partitions", _BOUNDARY_PARTITIONS)
         try:
             run(spark, options.over_boundary(options.boundary), quiet=quiet)
@@ -220,7 +230,7 @@ def complete(spark: SparkSession, options: Options, *, quiet: bool = False) -> N
 
 @command("run_query.py")
 def main(arguments: list[str]) -> None:
-    """Run as a command; returns the exit code."""
+    """Run the query of the arguments, and write its result."""
     options = parse(arguments)
     with SparkSession.builder.appName(f"nexmark {options.query.name}").getOrCreate() as spark:
         complete(spark, options)

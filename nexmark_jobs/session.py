@@ -1,4 +1,4 @@
-"""Starts a Spark session in a directory of its own, and ends streaming queries."""
+"""Work in a directory on Spark's file systems, and stop streaming queries."""
 
 import tempfile
 import threading
@@ -28,19 +28,23 @@ class WorkDirectory:
     path: str
 
     def child(self, name: str) -> str:
-        """Path of something in the directory."""
+        """Return the path of a file or directory in the directory."""
         return f"{self.path}/{name}"
 
     def make(self, name: str) -> str:
-        """Create a directory in the directory; returns its path."""
+        """Create a directory in the directory and return its path."""
         path, files = self._at(self.child(name))
         files.mkdirs(path)
         return self.child(name)
 
     def write(self, name: str, text: str, age_s: int = 0) -> None:
-        """Write a file in one step: a reader sees all of it or nothing, last modified `age_s` ago.
+        """Write a file in one step: a reader sees all of it or nothing.
 
-        Where a file system keeps no given times, files are in the order in which they are written.
+        Args:
+            name: the path of the file in the directory.
+            text: its content.
+            age_s: the file gets a modification time this many seconds ago. A file system that
+                keeps no given times has files in the order in which they are written.
         """
         target, files = self._at(self.child(name))
         hidden, _ = self._at(f"{target.getParent()}/.{target.getName()}.tmp")
@@ -52,7 +56,7 @@ class WorkDirectory:
         files.rename(hidden, target)
 
     def read(self, name: str) -> str | None:
-        """The text of a file in the directory; None if it is not there."""
+        """Return the text of a file in the directory; None if there is no such file."""
         path, files = self._at(self.child(name))
         if not files.exists(path):
             return None
@@ -68,7 +72,7 @@ class WorkDirectory:
         files.delete(path, True)
 
     def _at(self, name: str) -> tuple[Any, Any]:
-        """A path of the JVM, and its file system."""
+        """Return the JVM's object of a path, and the object of its file system."""
         jsc = self.spark.sparkContext._jsc
         assert jsc is not None
         path = self._jvm.org.apache.hadoop.fs.Path(name)
@@ -81,9 +85,10 @@ class WorkDirectory:
 
 @contextmanager
 def work_directory(spark: SparkSession, label: str) -> Iterator[WorkDirectory]:
-    """A new directory below `spark.sql.streaming.checkpointLocation`, or a local temporary one.
+    """Yield a new directory; it is removed afterwards.
 
-    With executors on other hosts that conf must be set, to a place that all hosts see.
+    It is below `spark.sql.streaming.checkpointLocation`, by default below the system's temporary
+    directory. With executors on other hosts, this conf must name a place that all hosts see.
     """
     root = spark.conf.get(_CHECKPOINTS, None) or tempfile.gettempdir()
     directory = WorkDirectory(spark, f"{root.rstrip('/')}/nexmark-{label}-{uuid.uuid4().hex}")
@@ -94,9 +99,10 @@ def work_directory(spark: SparkSession, label: str) -> Iterator[WorkDirectory]:
 
 
 def stop(spark: SparkSession, running: StreamingQuery) -> None:
-    """Stop a query, without stack traces of the batch it interrupts, and wait for its tasks.
+    """Stop a query, and wait for its tasks for at most 10 seconds.
 
-    At most 10 seconds. Other queries of the application go on.
+    Spark logs nothing meanwhile: it would log stack traces of the interrupted batch. Other queries
+    of the application go on.
     """
     context = spark.sparkContext
     logging = context._jvm.org.apache.logging.log4j  # type: ignore[union-attr]
@@ -113,7 +119,7 @@ def stop(spark: SparkSession, running: StreamingQuery) -> None:
 
 
 def _has_tasks(context: SparkContext, group: str) -> bool:
-    """Whether tasks of the newest jobs of a group are running; a query is a group."""
+    """Return whether tasks of the newest jobs of a group are running; a query is a group."""
     tracker = context.statusTracker()
     jobs = map(tracker.getJobInfo, sorted(tracker.getJobIdsForGroup(group))[-_NEWEST_JOBS:])
     stages = (tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds)

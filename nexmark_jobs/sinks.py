@@ -1,4 +1,4 @@
-"""Where the rows of a query go: nowhere, by batch, to the final table, or to q10's files.
+"""Take the rows of a query: drop them, count them by batch, keep the final table or q10's files.
 
 The sink of q10 writes CSV files in a directory per minute, each marked once it is complete: as in
 nexmark-flink, a partition dt=../hm=.. is committed, by an empty file `_SUCCESS`, when the watermark
@@ -27,21 +27,21 @@ from nexmark_jobs.queries import Query
 
 
 class Sink:
-    """Takes the rows of one streaming query; this one is Spark's own noop sink.
+    """A sink takes the rows of one streaming query; this one is Spark's own noop sink.
 
-    What another sink does not need to do, it leaves out.
+    Other sinks override the methods that they need.
     """
 
     def rows(self, frame: DataFrame) -> DataFrame:
-        """The rows of the query as the sink takes them."""
+        """Return the rows of the query in the form that the sink takes."""
         return frame
 
     def attach(self, writer: DataStreamWriter) -> DataStreamWriter:
-        """Tell the writer of the query where its rows go."""
+        """Configure the writer of the query for this sink."""
         return writer.format("noop")
 
     def observed(self, batch: Batch) -> Batch:
-        """A finished batch, with what the sink knows of its rows."""
+        """Return a finished batch, with the counts and hashes that the sink has of its rows."""
         return batch
 
     def batch_done(self, batch: Batch) -> None:
@@ -51,22 +51,22 @@ class Sink:
         """Put the result in place, once the query has stopped after batch `last_batch`."""
 
     def discard(self) -> None:
-        """Remove what is half-done, after a failure."""
+        """Remove unfinished files after a failure."""
 
 
 @dataclass(frozen=True)
 class KafkaSink(Sink):
-    """Spark's own sink: each row is a record as JSON. A replayed batch writes its rows again."""
+    """Spark's own Kafka sink: each row is a record in JSON. A replayed batch writes rows again."""
 
     options: Mapping[str, str]
     topic: str
 
     def rows(self, frame: DataFrame) -> DataFrame:
-        """The rows as records."""
+        """Return the rows as records in JSON."""
         return frame.select(F.to_json(F.struct(*frame.columns)).alias("value"))
 
     def attach(self, writer: DataStreamWriter) -> DataStreamWriter:
-        """Tell the writer of the query where its rows go."""
+        """Configure the writer of the query for this sink."""
         return writer.format("kafka").options(**self.options).option("topic", self.topic)
 
 
@@ -74,7 +74,7 @@ class _EachBatch(Sink):
     """A sink that is given the rows of a batch and the batch's number."""
 
     def attach(self, writer: DataStreamWriter) -> DataStreamWriter:
-        """Tell the writer of the query where its rows go."""
+        """Configure the writer of the query for this sink."""
         return writer.foreachBatch(self._keep)
 
     def _keep(self, rows: DataFrame, batch: int) -> None:
@@ -82,35 +82,35 @@ class _EachBatch(Sink):
 
 
 class Staging:
-    """A sibling of a directory, on the same file system, that becomes this directory, `target`.
+    """A directory beside `target`, on the same file system, which is renamed to it at the end.
 
-    Driver and executors must share that file system. With `kept`, it outlives the run: the next one
-    finds it under the same name.
+    Driver and executors must share this file system. With `kept`, the directory outlives the run:
+    the next run uses it under the same name.
     """
 
     def __init__(self, target: Path, *, kept: bool = False) -> None:
-        """Create nothing yet."""
+        """Choose the name of the directory, and create nothing yet."""
         self._target, self._kept = target, kept
         # No leading dot: Spark finds no files below a directory that begins with one.
         name = "unfinished" if kept else f"{uuid.uuid4().hex}.tmp"
         self.path = target.parent / f"{target.name}.{name}"
 
     def publish(self, child: str) -> None:
-        """Make the directory `child` of the staging directory the target, and drop the rest."""
+        """Rename the directory `child` of the staging directory to the target; remove the rest."""
         if self._target.is_dir():
-            self._target.rmdir()  # refuses if somebody has filled it meanwhile
+            self._target.rmdir()  # fails if somebody has filled it meanwhile
         (self.path / child).rename(self._target)
         shutil.rmtree(self.path, ignore_errors=True)
 
     def discard(self) -> None:
-        """Remove the staging directory, unless a later run goes on with it."""
+        """Remove the staging directory, unless a later run resumes with it."""
         if not self._kept:
             shutil.rmtree(self.path, ignore_errors=True)
 
 
 @dataclass
 class PerBatchSink(_EachBatch):
-    """Counts and digests the rows, and keeps none: the noop sink of batches that are kept."""
+    """Counts and digests the rows of each batch, which it persists meanwhile, and keeps none."""
 
     rows_of: Callable[[DataFrame], Sequence[DataFrame]]  # makes the frames of a batch's rows
     hashed: bool  # whether they are digested
@@ -119,20 +119,22 @@ class PerBatchSink(_EachBatch):
     def _keep(self, rows: DataFrame, batch: int) -> None:
         kept = rows.persist()
         try:
-            found = [self._written(part) for part in self.rows_of(kept)]
-            names = {name for one in found for name in one}
-            self.by_batch[batch] = {x: sum(one.get(x) or 0 for one in found) for x in names}
+            metrics = [self._written(part) for part in self.rows_of(kept)]
+            names = {name for part in metrics for name in part}
+            self.by_batch[batch] = {
+                name: sum(part.get(name) or 0 for part in metrics) for name in names
+            }
         finally:
             kept.unpersist()
 
     def _written(self, rows: DataFrame) -> dict[str, int | None]:
-        found = Observation()
-        counted = observe(rows, digest=self.hashed, by=found)
+        observation = Observation()
+        counted = observe(rows, digest=self.hashed, by=observation)
         counted.write.format("noop").mode("overwrite").save()
-        return dict(found.get)
+        return dict(observation.get)
 
     def observed(self, batch: Batch) -> Batch:
-        """The batch with the counts and hashes of its rows."""
+        """Return the batch with the counts and hashes of its rows."""
         return replace(batch, observed=self.by_batch.get(batch.id, {}))
 
 
@@ -145,14 +147,20 @@ _ROW = "row"
 
 @dataclass
 class ParquetSink(_EachBatch):
-    """Keeps every batch apart (a replayed batch replaces itself) and folds them at the end.
+    """Writes every batch to files of its own, and folds all into the final table at the end.
 
-    The final table of `query` goes to `directory`, which is empty or does not exist. Batches after
-    `last_batch`, if known, are empty and passed over, so that the query is idle when it is stopped.
-    With `checkpoint`, the batches of a run that does not reach its end stay for the run that goes
-    on from it; if only the table is missing, that run learns of the end from such an empty batch.
-    What follows the batch to stop after is refused, so that no batch ends while the query is being
-    stopped.
+    A replayed batch replaces its files. Batches after `last_batch`, if that is known, are empty and
+    not written, so that the query is idle when it is stopped. With `checkpoint`, the batches of a
+    run that does not reach its end stay for the run that resumes; if only the table is missing, the
+    resumed run learns of the end from such an empty batch. A batch after the one to stop after is
+    refused, so that no batch ends while the query is being stopped.
+
+    Attributes:
+        spark: the session.
+        query: the query, with the columns and the key of its result.
+        directory: the directory of the final table, which is empty or does not exist.
+        last_batch: number of the last batch with rows; None if it is not known beforehand.
+        checkpoint: where to stop and how fast to go; None for a run without a kept checkpoint.
     """
 
     spark: SparkSession
@@ -162,7 +170,7 @@ class ParquetSink(_EachBatch):
     checkpoint: CheckpointOptions | None = None
 
     def __post_init__(self) -> None:
-        """Write nothing yet."""
+        """Choose the directories, and write nothing yet."""
         self._last_batch = math.inf if self.last_batch is None else self.last_batch
         self._staging = Staging(self.directory, kept=self.checkpoint is not None)
         self._batches = self._staging.path / _BATCHES
@@ -178,7 +186,7 @@ class ParquetSink(_EachBatch):
         rows.write.mode("overwrite").parquet(f"file:{target}")
 
     def _wait(self, checkpoint: CheckpointOptions, batch: int) -> None:
-        """Wait until a batch is due: a run that goes on has the clock of the first."""
+        """Wait until a batch is due; a resumed run has the clock of the first run."""
         if checkpoint.last_batch is not None and batch > checkpoint.last_batch:
             raise JobError(f"batch {batch} is left to a later run")
         if checkpoint.pace_s and batch <= self._last_batch:
@@ -190,13 +198,13 @@ class ParquetSink(_EachBatch):
             time.sleep(max(0.0, due - time.time()))
 
     def finish(self, last_batch: int) -> None:
-        """Fold the batches into the final table and put it in place."""
+        """Fold the batches into the final table, and rename it to the directory."""
         assert self._schema is not None
         schema = self._schema.add(_BATCH, LongType())
         kept = self.spark.read.schema(schema).parquet(f"file:{self._batches}")
         kept = kept.where(F.col(_BATCH) <= min(last_batch, self._last_batch))
         columns, key = self.query.columns, self.query.key
-        if key:  # of the rows with a key, the one of the latest batch
+        if key:  # of the rows with the same key, keep the one of the latest batch
             row = F.max_by(F.struct(*columns), _BATCH).alias(_ROW)
             table = kept.groupBy(*key).agg(row).select(f"{_ROW}.*")
         else:
@@ -206,7 +214,7 @@ class ParquetSink(_EachBatch):
         self._staging.publish(_TABLE)
 
     def discard(self) -> None:
-        """Remove what is half-done, after a failure."""
+        """Remove unfinished files after a failure."""
         self._staging.discard()
 
 
@@ -217,21 +225,21 @@ CSV = {
     "ignoreLeadingWhiteSpace": "false",
     "ignoreTrailingWhiteSpace": "false",
 }
-"""Spark's writer takes away the blanks around a text by default."""
+"""Options of Spark's CSV writer, which removes the blanks around a text by default."""
 
 _PARTITION_LENGTH = timedelta(minutes=1)
 _COMMIT_DELAY = timedelta(minutes=1)
 
 
 class FilesystemSink(_EachBatch):
-    """Writes each batch aside, then moves its files to their partitions.
+    """Writes each batch to a staging directory, then moves its files to their partitions.
 
     Files carry the number of their batch, so that a replayed batch replaces what it left before.
-    Batches after `last_batch`, if known, are empty and passed over.
+    Batches after `last_batch`, if that is known, are empty and not written.
     """
 
     def __init__(self, directory: Path, last_batch: int | None) -> None:
-        """Write to `directory`, which is empty or does not exist, on a file system all share."""
+        """Write to `directory`, empty or missing, on a file system that all hosts share."""
         self._directory = directory
         self._last_batch = math.inf if last_batch is None else last_batch
         self._staging = directory / ".staging"
@@ -242,13 +250,13 @@ class FilesystemSink(_EachBatch):
             self._commit(datetime.fromisoformat(batch.watermark) - _COMMIT_DELAY)
 
     def finish(self, last_batch: int) -> None:
-        """Commit what is left."""
+        """Commit the remaining partitions."""
         self._directory.mkdir(parents=True, exist_ok=True)
         self._commit(None)
         shutil.rmtree(self._staging, ignore_errors=True)
 
     def discard(self) -> None:
-        """Remove all that was written, after a failure."""
+        """Remove all files after a failure."""
         shutil.rmtree(self._directory, ignore_errors=True)
 
     def _keep(self, rows: DataFrame, batch: int) -> None:
@@ -268,7 +276,7 @@ class FilesystemSink(_EachBatch):
         shutil.rmtree(staged)
 
     def _commit(self, until: datetime | None) -> None:
-        """Mark the partitions that end by `until`; None means all."""
+        """Mark the partitions that end by `until` as complete; None means all."""
         for partition in self._directory.glob("dt=*/hm=*"):
             marker = partition / COMMITTED
             if not marker.exists() and (until is None or _end(partition) <= until):

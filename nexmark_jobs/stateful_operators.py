@@ -1,8 +1,8 @@
-"""The stateful operators of a query, read from its plan before it is started.
+"""Read the stateful operators of a query from its plan, before it is started.
 
 A checkpoint fits a query if the operators are the same and the types of keys and values are equal;
-Spark checks the types. It does not check the functions, nor the filters before them: with others it
-goes on from values that mean something else.
+Spark checks the types. It does not check the functions, nor the filters before them: if they
+differ, Spark resumes from values that mean something else.
 """
 
 import re
@@ -14,9 +14,9 @@ from pyspark.sql import DataFrame
 
 _EXPRESSION_ID = re.compile(r"#\d+L?|-T\d+ms")
 _OFFSETS = re.compile(r", 0, 0(, \w+)?\)$")
-"""Of the buffers of collect_list: Spark 4.2 has one more."""
+"""The offsets of the buffers of collect_list, which has one more since Spark 4.2."""
 _LENGTH = re.compile(r"\b[1-9]\d{3,}\b|\b\d+ (?:second|minute|hour|day)s?\b")
-"""In the expression of a window: microseconds, or an interval."""
+"""The length of a window in its expression: microseconds, or an interval."""
 _WINDOW = "struct<start:timestamp,end:timestamp>"
 _DEDUPLICATIONS = ("Deduplicate", "DeduplicateWithinWatermark")
 _OTHERS = re.compile(r"\w*(TransformWithState|GroupsWithState|GroupsInPandasWithState)\w*")
@@ -35,7 +35,7 @@ class StateLayout:
 
 
 def stateful_operators(frame: DataFrame) -> tuple[StateLayout, ...]:
-    """The stateful operators of a streaming query, the last one of the flow first."""
+    """Return the stateful operators of a streaming query, the last one of the flow first."""
     plan = frame._jdf.queryExecution().analyzed()
     return tuple(_operator(node) for node in _nodes(plan) if _is_stateful(node))
 
@@ -45,8 +45,16 @@ def _operator(node: Any) -> StateLayout:
     inputs = tuple(_inputs(node))
     if kind == "Aggregate":
         keys = list(_elements(node.groupingExpressions()))
-        aggregates = (x for each in _elements(node.aggregateExpressions()) for x in _nodes(each))
-        functions = {_text(x): x for x in aggregates if _kind(x) == "AggregateExpression"}
+        expressions = (
+            expression
+            for each in _elements(node.aggregateExpressions())
+            for expression in _nodes(each)
+        )
+        functions = {
+            _text(expression): expression
+            for expression in expressions
+            if _kind(expression) == "AggregateExpression"
+        }
         return StateLayout(
             name="aggregation",
             keys=tuple(_key(key, node) for key in keys),
@@ -82,7 +90,7 @@ def _is_stateful(node: Any) -> bool:
 
 
 def _inputs(node: Any) -> Iterator[str]:
-    """Filters and watermarks below an operator, down to the next ones that keep state."""
+    """Yield filters and watermarks below an operator, down to the next ones that keep state."""
     for child in _elements(node.children()):
         if _is_stateful(child):
             continue
@@ -94,7 +102,7 @@ def _inputs(node: Any) -> Iterator[str]:
 
 
 def _key(key: Any, node: Any) -> str:
-    """A key as written; a window with its length and its slide."""
+    """Return a key as written; a window with its length and its slide."""
     text = _text(key)
     if _type(key) != _WINDOW:
         return text
@@ -111,20 +119,20 @@ def _key(key: Any, node: Any) -> str:
 def _buffer_types(expression: Any) -> list[str]:
     function = expression.aggregateFunction()
     replaceable = {"RuntimeReplaceableAggregate", "RuntimeReplaceable"}
-    while any(x.getSimpleName() in replaceable for x in function.getClass().getInterfaces()):
+    while any(each.getSimpleName() in replaceable for each in function.getClass().getInterfaces()):
         function = function.replacement()  # e.g. of count_if, which is a count
-    return [_type(x) for x in _elements(function.aggBufferAttributes())]
+    return [_type(attribute) for attribute in _elements(function.aggBufferAttributes())]
 
 
 def _nodes(tree: Any) -> Iterator[Any]:
-    """A node of a plan or of an expression, and all below it."""
+    """Yield a node of a plan or of an expression, and all below it."""
     yield tree
     for child in _elements(tree.children()):
         yield from _nodes(child)
 
 
 def _elements(sequence: Any) -> Iterator[Any]:
-    """The elements of a Scala sequence."""
+    """Yield the elements of a Scala sequence."""
     return (sequence.apply(place) for place in range(sequence.size()))
 
 

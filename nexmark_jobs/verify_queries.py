@@ -1,16 +1,16 @@
-"""Runs several queries in one application: see --help.
+"""Run several queries in one application: see --help.
 
-For runs that are not timed: it saves the start of a JVM and of executors per query. Each query has
-a session of its own, so that no conf and no temporary view reaches another one. A query that fails
-is noted and the others go on. Two run at a time, because most of a short query is the driver's
-planning, which uses one core.
+This is for runs that are not timed: it saves the start of a JVM and of executors per query. Each
+query has a session of its own, so that no conf and no temporary view reaches another one. If a
+query fails, this is noted and the others are run. Two run at a time, because most of a short query
+is the driver's planning, which uses one core.
 
 The plan is a JSON file: a list of {"query": "q5", "arguments": [...]} with the arguments of
 `run_query.py`. A line of JSON is appended to the log when a query begins, is done or has failed:
 {"query": "q5", "state": "begun" | "done" | "failed", "reason": "..."}. After a crash, the log
 names the queries that were running.
 
-Exit codes: 0 all were tried, 1 the application failed, 2 wrong arguments.
+Exit codes: 0 all queries were tried, 1 the application failed, 2 wrong arguments.
 """
 
 import argparse
@@ -38,7 +38,14 @@ from nexmark_jobs.run_query import complete
 
 
 def verify(spark: SparkSession, queries: list[dict[str, Any]], log: Path, at_once: int) -> int:
-    """Run the queries of a plan, `at_once` at a time; returns how many have failed."""
+    """Run the queries of a plan; return how many have failed.
+
+    Args:
+        spark: the session; each query has a new one of its application.
+        queries: the entries of the plan.
+        log: the file to which a line is appended when a query begins and when it ends.
+        at_once: how many queries run at a time.
+    """
     ended = count(1)
 
     def run(each: dict[str, Any]) -> bool:
@@ -64,7 +71,7 @@ def note(log: Path, **line: Any) -> None:
 
 
 def plan_parser(program: str, about: str | None) -> argparse.ArgumentParser:
-    """A parser of `--plan` and `--log`."""
+    """Return a parser of `--plan` and `--log`."""
     parser = argparse.ArgumentParser(prog=program, description=about)
     parser.add_argument("--plan", type=Path, required=True, metavar="FILE")
     parser.add_argument("--log", type=Path, required=True, metavar="FILE")
@@ -72,7 +79,7 @@ def plan_parser(program: str, about: str | None) -> argparse.ArgumentParser:
 
 
 def read_plan(path: Path, *keys: str) -> Any:
-    """The object, or the list of objects, in a JSON file; UsageError if one lacks a key."""
+    """Return the object, or the list of objects, in a JSON file; UsageError if one lacks a key."""
     try:
         plan = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -85,7 +92,7 @@ def read_plan(path: Path, *keys: str) -> Any:
 
 @command("verify_queries.py")
 def main(arguments: list[str]) -> None:
-    """Run as a command; returns the exit code."""
+    """Read the plan and run its queries; see the docstring of this file."""
     parser = plan_parser("verify_queries.py", __doc__)
     parser.add_argument("--at-once", type=int, choices=(1, 2), default=2, help="default: 2")
     given = parser.parse_args(arguments)

@@ -33,7 +33,7 @@ LOCK = Path("/run/nexmark-testbed.lock")
 
 
 def hosts(cluster: SshCluster, home: Path) -> dict[str, NamespaceHost]:
-    """The hosts of `cluster` by name, whether they are up or not."""
+    """Return the hosts of `cluster` by name, whether they are up or not."""
     return {
         name: NamespaceHost(name, machine.address, home / "testbed" / name, cluster.root)
         for name, machine in cluster.hosts.items()
@@ -41,7 +41,7 @@ def hosts(cluster: SshCluster, home: Path) -> dict[str, NamespaceHost]:
 
 
 def client_key(home: Path) -> Path:
-    """The private key that all hosts let in as root."""
+    """Return the private key that all hosts let in as root."""
     return home / "testbed" / "key"
 
 
@@ -110,7 +110,7 @@ def _remove(cluster: SshCluster, home: Path) -> None:
 
 
 def status(cluster: SshCluster, home: Path) -> list[str]:
-    """One line for each host."""
+    """Return one line for each host."""
     if os.geteuid() != 0:
         raise ClusterError("test cluster: it needs root; run it with sudo")
     owner = _owner()
@@ -139,7 +139,7 @@ def _claimed(cluster: SshCluster, home: Path) -> Iterator[None]:
 
 
 def _owner() -> Path | None:
-    """The home that has the cluster."""
+    """Return the home that has the cluster."""
     try:
         text = LOCK.read_text().strip()
     except FileNotFoundError:
@@ -178,7 +178,7 @@ def _link(link: Path, target: str) -> None:
 
 
 def _java_home() -> str:
-    """The JDK of this machine: $JAVA_HOME, or where the `java` on the PATH is from."""
+    """Return the JDK of this machine: $JAVA_HOME, or where the `java` on the PATH is from."""
     configured = os.environ.get("JAVA_HOME")
     return configured or str(Path(shutil.which("java") or "java").resolve().parents[1])
 

@@ -15,7 +15,7 @@ CONNECTIONS = Path("airflow/connections.json")
 
 
 def read_connections(file: Path) -> dict[str, Any]:
-    """The connections by their ids; none without a file. ClusterError if it is not JSON."""
+    """Return the connections by their ids; none without a file. ClusterError if it is not JSON."""
     try:
         content = json.loads(file.read_text())
     except FileNotFoundError:

@@ -91,7 +91,7 @@ class NamespaceHost:
         Path(self.root).mkdir(parents=True, exist_ok=True)
 
     def _passwd(self) -> str:
-        """The accounts of this machine, with another home: no dot files of root are run."""
+        """Return the accounts of this machine, with another home: no dot files of root are run."""
         lines = Path("/etc/passwd").read_text().splitlines()
         others = [line for line in lines if not line.startswith("root:")]
         return "\n".join([f"root:x:0:0:root:{self.root}/home:/bin/sh", *others, ""])
@@ -149,7 +149,7 @@ class NamespaceHost:
             raise ClusterError(f"{self.name} does not start: {said or 'it says nothing'}")
 
     def init_pid(self) -> int | None:
-        """The pid of the host's process 1 on this machine, None if it does not run."""
+        """Return the pid of the host's process 1 on this machine, None if it does not run."""
         for pid in system.namespace_pids(self.name):
             inside = system.pids_of(pid)[1:]
             if inside == [1] and not _ended(pid):
@@ -178,7 +178,7 @@ class NamespaceHost:
             raise ClusterError(f"{self.name}: sshd does not answer on {self.address}: {last}")
 
     def answers(self) -> bool:
-        """Whether sshd greets who connects."""
+        """Return whether sshd greets who connects."""
         try:
             with socket.create_connection((self.address, SSH_PORT), _BANNER_TIMEOUT_S) as link:
                 return link.recv(8).startswith(b"SSH-2.0")
@@ -186,14 +186,14 @@ class NamespaceHost:
             return False
 
     def enter(self) -> tuple[str, ...]:
-        """What to put before a command to run it as the host itself; ClusterError if it is down."""
+        """Return the words before a command that run it as the host; ClusterError if it is down."""
         pid = self.init_pid()
         if pid is None:
             raise ClusterError(f"{self.name} is down; `nexmark cluster up` starts it")
         return ("nsenter", "-t", str(pid), "-m", "-n", "-u", "-p", "--")
 
     def status(self) -> str:
-        """One line."""
+        """Return one line."""
         pid = self.init_pid()
         if pid is None:
             state = "down"
@@ -238,7 +238,7 @@ class NamespaceHost:
         return found
 
     def _listens(self) -> bool:
-        """Whether something listens on the port of SSH; a broken link does not matter."""
+        """Return whether something listens on the port of SSH; a broken link does not matter."""
         table = Path(f"/proc/{self.init_pid()}/net/tcp")
         try:
             rows = [line.split() for line in table.read_text().splitlines()[1:]]
@@ -256,17 +256,17 @@ def make_key(file: Path) -> None:
 
 
 def hardware_address(address: str) -> str:
-    """The same for an IPv4 address every time, so no cache of a neighbour is wrong."""
+    """Return the same for an IPv4 address every time, so no cache of a neighbour is wrong."""
     return "02:00:" + ":".join(f"{int(byte):02x}" for byte in address.split("."))
 
 
 def interpreter() -> str:
-    """The real path of this Python: a virtual environment has a link to it."""
+    """Return the real path of this Python: a virtual environment has a link to it."""
     return str(Path(sys.executable).resolve())
 
 
 def _ended(pid: int) -> bool:
-    """Whether there is no such process any more, or only its exit status."""
+    """Return whether there is no such process any more, or only its exit status."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:

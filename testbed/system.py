@@ -36,7 +36,7 @@ _PROBE = (
 
 
 def program(name: str) -> str:
-    """The path of `name`; ClusterError with the package if there is none."""
+    """Return the path of `name`; ClusterError with the package if there is none."""
     found = shutil.which(name, path=ENVIRONMENT["PATH"])
     if found is None:
         raise ClusterError(f"there is no {name}; install {PROGRAMS[name]} (apt-get install)")
@@ -57,7 +57,7 @@ def attempt(*command: str) -> subprocess.CompletedProcess[str]:
 
 
 def run(*command: str) -> str:
-    """The output of one of PROGRAMS; ClusterError if it fails."""
+    """Return the output of one of PROGRAMS; ClusterError if it fails."""
     result = attempt(*command)
     if result.returncode != 0:
         raise ClusterError(f"`{' '.join(command)}` failed: {_words(result)}")
@@ -65,7 +65,7 @@ def run(*command: str) -> str:
 
 
 def problems() -> list[str]:
-    """What this machine lacks for a test cluster, one line each; nothing is changed."""
+    """Return what this machine lacks for a test cluster, one line each; nothing is changed."""
     missing = [name for name in PROGRAMS if not shutil.which(name, path=ENVIRONMENT["PATH"])]
     if missing:
         packages = sorted({PROGRAMS[name] for name in missing})
@@ -84,12 +84,12 @@ def problems() -> list[str]:
 
 
 def namespace_pids(name: str) -> list[int]:
-    """The processes in the network namespace `name`, by their pids on this machine."""
+    """Return the processes in the network namespace `name`, by their pids on this machine."""
     return [int(pid) for pid in attempt("ip", "netns", "pids", name).stdout.split()]
 
 
 def pids_of(pid: int) -> list[int]:
-    """The pids of a process: on this machine, then in each PID namespace; none if it ended."""
+    """Return the pids of a process, here and in each PID namespace; none if it has ended."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:

@@ -12,5 +12,5 @@ EXPERIMENT_QUERIES = queries_of(__name__, __path__)
 
 
 def query_named(name: str) -> Query:
-    """A query of the nights or of the experiments; KeyError for an unknown name."""
+    """Return a query of the nights or of the experiments; KeyError for an unknown name."""
     return QUERIES[name] if name in QUERIES else EXPERIMENT_QUERIES[name]

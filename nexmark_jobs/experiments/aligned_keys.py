@@ -33,10 +33,11 @@ def deduplicated(streams: Streams) -> DataFrame:
 
 
 def collected(streams: Streams) -> DataFrame:
-    """One aggregation by auction and window, which keeps the set of bidders: 1 exchange."""
+    """Aggregate once by auction and window, keeping the set of bidders: 1 exchange."""
     bids = streams.bids.groupBy(F.window("dateTime", SIZE).alias("of"), "auction")
-    found = bids.agg(F.collect_set("bidder").alias("found"))
-    return _bidders(found.select("of", "auction", F.size("found").cast("bigint").alias("bidders")))
+    sets = bids.agg(F.collect_set("bidder").alias("bidder_set"))
+    count = F.size("bidder_set").cast("bigint").alias("bidders")
+    return _bidders(sets.select("of", "auction", count))
 
 
 def _bidders(counted: DataFrame) -> DataFrame:

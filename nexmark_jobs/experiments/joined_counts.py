@@ -17,7 +17,7 @@ FROM_PRICE = 10_000
 
 
 def shuffled(streams: Streams) -> DataFrame:
-    """The general way: each side is sent on to the join by keys that are new there, 4 exchanges."""
+    """Count on both sides and join the counts by other keys: 4 exchanges."""
     counts, values = _sides(streams)
     key = F.concat_ws("-", F.col("auction"), F.unix_micros("window.start"))
     other = F.concat_ws("-", F.col("item"), F.unix_micros("of.start"))

@@ -48,7 +48,7 @@ def retraction(streams: Streams) -> DataFrame:
 
 
 def _retraction() -> Any:
-    """The sums of a slot; nested, so that workers need no package of ours."""
+    """Return the class that keeps the sums of a slot: nested, so workers need no file of ours."""
     from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
     hour, minute = 3_600_000, 60_000

@@ -19,19 +19,19 @@ KINDS = ("bids", "value")
 
 
 def union(streams: Streams) -> DataFrame:
-    """The text's own way; Spark reads, parses and aggregates once for each consumer."""
+    """Write the view into the query twice: Spark reads, parses and aggregates for each consumer."""
     first, second = (view(streams).select(*_columns(kind)) for kind in KINDS)
     return first.unionAll(second)
 
 
 def explode(streams: Streams) -> DataFrame:
-    """One pass over the view, and a row for each consumer."""
+    """Read the view once, and make a row for each consumer."""
     rows = F.array(*(F.struct(*_columns(kind)) for kind in KINDS))
     return view(streams).select(F.inline(rows))
 
 
 def each(rows: DataFrame) -> list[DataFrame]:
-    """Both consumers of a micro-batch of the view, which is kept.
+    """Return the rows of both consumers of a micro-batch of the view, which is persisted.
 
     They are written one by one: in a union of both, Spark 4.3 finds the kept rows for one side
     only, and computes the other again.
@@ -40,7 +40,7 @@ def each(rows: DataFrame) -> list[DataFrame]:
 
 
 def view(streams: Streams) -> DataFrame:
-    """The view: bids and their value per auction and window."""
+    """Return the view: the bids and their value per auction and window."""
     per_window = streams.bids.groupBy(F.window("dateTime", SIZE), "auction")
     return per_window.agg(F.count(F.lit(1)).alias("bids"), F.sum("price").alias("value"))
 

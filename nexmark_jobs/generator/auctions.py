@@ -1,4 +1,4 @@
-"""Auctions."""
+"""Generate auctions."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -23,14 +23,14 @@ _ITEM_NAME_LENGTH, _DESCRIPTION_LENGTH = 20, 100
 
 
 def _lifetime_ms(bits: Column, place: Column, config: GeneratorConfig) -> Column:
-    """How long an auction runs: uniform on 1..2h ms, where h is the span of `events_in_flight`."""
+    """Return the length of an auction, uniform on 1..2h ms: h is the span of `events_in_flight`."""
     horizon = time_ms(place + config.events_in_flight, config) - time_ms(place, config)
     positive = F.shiftrightunsigned(bits, 1)
     return positive % F.greatest(horizon * 2, F.lit(1)) + 1
 
 
 def auctions(numbers: DataFrame, config: GeneratorConfig, end: int | None = None) -> DataFrame:
-    """The auctions among `numbers` (a frame with the bigint column `n`, streaming or not).
+    """Return the auctions among `numbers` (a frame with the bigint column `n`, streaming or not).
 
     Columns: n, id (bigint), itemName, description (string), initialBid, reserve (bigint), dateTime,
     expires (timestamp), seller, category (bigint), extra (string).

@@ -1,4 +1,4 @@
-"""Bids, and the channels that they come over."""
+"""Generate bids, and the channels that they come over."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -34,13 +34,13 @@ def _random_segment(stream: ConstantStream) -> str:
 
 
 def segments(seed: int) -> list[str]:
-    """The directory names of URLs: 3 or 4 characters, 1/13 of them '_', the rest a..z."""
+    """Return the directory names of URLs: 3 or 4 characters, 1/13 of them '_', the rest a..z."""
     stream = ConstantStream(seed, "segments", 5 * _SEGMENTS)
     return [_random_segment(stream) for _ in range(_SEGMENTS)]
 
 
 def hot_urls(seed: int) -> list[str]:
-    """The URL of each hot channel."""
+    """Return the URL of each hot channel."""
     stream = ConstantStream(seed, "hot urls", 5 * 3 * len(HOT_CHANNELS))
     paths = ["".join(_random_segment(stream) + "/" for _ in range(3)) for _ in HOT_CHANNELS]
     return [f"{_HOST}{path}{_PAGE}" for path in paths]
@@ -61,7 +61,7 @@ def _absolute_reverse32(number: Column, bound: int) -> Column:
 
 
 def channel_url(hot: Column, index: Column, bits: Column, config: GeneratorConfig) -> Column:
-    """URL of a channel: a function of (seed, channel)."""
+    """Return the URL of a channel: a function of (seed, channel)."""
     table = [f"{segment}/" for segment in segments(config.seed)]
     directories = [
         one_of(table, F.shiftrightunsigned(bits, shift).bitwiseAND(F.lit(_SEGMENTS - 1)))
@@ -76,7 +76,7 @@ def channel_url(hot: Column, index: Column, bits: Column, config: GeneratorConfi
 
 
 def bids(numbers: DataFrame, config: GeneratorConfig, end: int | None = None) -> DataFrame:
-    """The bids among `numbers` (a frame with the bigint column `n`, streaming or not).
+    """Return the bids among `numbers` (a frame with the bigint column `n`, streaming or not).
 
     Columns: n, auction, bidder, price (bigint), channel, url (string), dateTime (timestamp),
     extra (string).

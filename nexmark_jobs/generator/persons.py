@@ -1,4 +1,4 @@
-"""Persons."""
+"""Generate persons."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -38,14 +38,14 @@ def _one_of(items: tuple[str, ...], bits32: Column) -> Column:
 
 
 def _credit_card(bits: Column) -> Column:
-    """Four groups of four digits."""
+    """Return a card number: four groups of four digits."""
     digits = F.shiftrightunsigned(bits, 1) % _CARD_NUMBERS + _CARD_NUMBERS
     text = digits.cast("string")  # the leading 1 keeps the zeros
     return F.concat_ws(" ", *[F.substring(text, start, 4) for start in (2, 6, 10, 14)])
 
 
 def persons(numbers: DataFrame, config: GeneratorConfig, end: int | None = None) -> DataFrame:
-    """The persons among `numbers` (a frame with the bigint column `n`, streaming or not).
+    """Return the persons among `numbers` (a frame with the bigint column `n`, streaming or not).
 
     Columns: n, id (bigint), name, emailAddress, creditCard, city, state (string), dateTime
     (timestamp), extra (string).

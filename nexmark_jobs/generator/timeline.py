@@ -1,4 +1,4 @@
-"""Which event a number stands for, when it happens, and the end of the input."""
+"""Place event numbers on the timeline: kind, time, and the sentinels that end the input."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -13,14 +13,14 @@ SENTINEL_TIME = "9999-01-01 00:00:00"
 
 
 def offsets_of(kind: str, config: GeneratorConfig) -> tuple[int, int]:
-    """The half-open range of offsets within a cycle that a `kind` takes: person, auction or bid."""
+    """Return the half-open range of the offsets of a kind (person, auction, bid) within a cycle."""
     auctions, end = config.person_proportion, config.total_proportion
     bids = auctions + config.auction_proportion
     return {"person": (0, auctions), "auction": (auctions, bids), "bid": (bids, end)}[kind]
 
 
 def position(number: Column, config: GeneratorConfig, end: int | None) -> Column:
-    """Place on the timeline of event `number`: the number itself, permuted within groups if asked.
+    """Return the place of an event on the timeline: its number, permuted within groups if asked.
 
     Sentinels (numbers from `end`) keep their place, so that they hold every kind.
     """
@@ -33,17 +33,24 @@ def position(number: Column, config: GeneratorConfig, end: int | None) -> Column
 
 
 def time_ms(place: Column, config: GeneratorConfig) -> Column:
-    """Event time of a place on the timeline, in ms: whole microseconds first, then whole ms."""
+    """Return the event time of a place in ms since 1970: cut to microseconds first, then to ms."""
     micros = (place.cast("double") * (1e6 / config.tps)).cast("bigint")
     return div(micros, 1000) + config.base_time_ms
 
 
 def events_of(kind: str, numbers: DataFrame, config: GeneratorConfig, end: int | None) -> DataFrame:
-    """The events of one kind among `numbers` (column `n`), placed on the timeline.
+    """Return the events of one kind among `numbers`, placed on the timeline.
 
-    Columns: n; place (on the timeline); cycle and offset (of the event id); date_time_ms; all
-    bigint. With `end`, numbers in [end, end + one cycle) are sentinels, dated
-    SENTINEL_TIME, and later ones are dropped.
+    Args:
+        kind: person, auction or bid.
+        numbers: a frame with the bigint column `n`.
+        config: the configuration of the generator.
+        end: the number of events, if sentinels follow: numbers in [end, end + one cycle) are then
+            sentinels, dated SENTINEL_TIME, and later ones are dropped.
+
+    Returns:
+        The bigint columns n, place (on the timeline), cycle and offset (of the event id) and
+        date_time_ms.
     """
     first, last = offsets_of(kind, config)
     total = config.total_proportion

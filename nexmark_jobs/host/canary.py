@@ -1,4 +1,4 @@
-"""The canary: a fixed workload that is not Spark, and the state of the host meanwhile.
+"""Run the canary: a fixed workload that is not Spark, and the state of the host meanwhile.
 
 Request, every key optional:
     directory: where the fsync workload writes; without it, this workload is left out
@@ -58,7 +58,10 @@ _SYS_CPU = Path("/sys/devices/system/cpu")
 
 
 def main(request: dict[str, Any]) -> dict[str, Any]:
-    """Run it once: {metrics: {name: value}, problems: [why a workload was not run], elapsed_s}."""
+    """Run the canary once.
+
+    Returns {metrics: {name: value}, problems: [why a workload was not run], elapsed_s}.
+    """
     begin = time.monotonic()
     rounds = {name: int(request.get(f"{name}_rounds", n)) for name, n in _ROUNDS.items()}
     problems: list[str] = []
@@ -80,7 +83,15 @@ def _timing(name: str, seconds: list[float]) -> dict[str, float]:
 def _timed(
     work: _Work, clock: _Clock, rounds: int, budget_s: float, between: _Work = lambda: None
 ) -> list[float]:
-    """The time of each round by `clock`; one more before them warms up."""
+    """Return the seconds of each round; one more round before them warms up.
+
+    Args:
+        work: one round.
+        clock: returns the time in seconds.
+        rounds: number of rounds.
+        budget_s: wall time after which no round begins, once there are `_FEWEST`.
+        between: called after every fifth round.
+    """
     if rounds <= 0:
         return []
     work()
@@ -126,9 +137,9 @@ def _memory(rounds: int, problems: list[str]) -> list[float]:
 
 
 def _largest_cache() -> int:
-    """Bytes of the largest cache of a core, 0 if the kernel does not tell."""
-    found = [text_of(path) or "" for path in _SYS_CPU.glob("cpu0/cache/index*/size")]
-    return max((int(x[:-1]) * 1024 for x in found if re.fullmatch(r"\d+K", x)), default=0)
+    """Return the bytes of the largest cache of a core; 0 if the kernel does not say."""
+    sizes = [text_of(path) or "" for path in _SYS_CPU.glob("cpu0/cache/index*/size")]
+    return max((int(size[:-1]) * 1024 for size in sizes if re.fullmatch(r"\d+K", size)), default=0)
 
 
 def _fsync(directory: str, rounds: int, problems: list[str]) -> list[float]:
@@ -150,7 +161,7 @@ def _fsync(directory: str, rounds: int, problems: list[str]) -> list[float]:
 
 @contextlib.contextmanager
 def _nameless(directory: str) -> Iterator[int]:
-    """An open file that ends with this process, however that ends."""
+    """Yield the descriptor of a file that is gone when this process ends, however it ends."""
     try:
         descriptor = os.open(directory, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600)
     except OSError:  # not every filesystem has it
@@ -165,7 +176,7 @@ def _nameless(directory: str) -> Iterator[int]:
 
 
 def _filesystem(directory: str) -> str | None:
-    """The type of the filesystem of `directory`; None if it is not known."""
+    """Return the type of the filesystem of `directory`; None if it is not known."""
     device = os.stat(directory).st_dev  # noqa: PTH116
     wanted = f"{os.major(device)}:{os.minor(device)}"
     for line in (text_of("/proc/self/mountinfo") or "").splitlines():
@@ -179,7 +190,7 @@ class Levels:
     """The state of the host from construction to `end`."""
 
     def __init__(self) -> None:
-        """Begin."""
+        """Read the counters at the begin."""
         self._begin = time.monotonic()
         self._cpu = cpu_ticks(text_of("/proc/stat"))
         self._stalls = _stalls()
@@ -187,11 +198,11 @@ class Levels:
         self._mhz: list[float] = []
 
     def look(self) -> None:
-        """Read the values that have no counter."""
+        """Read the clock rate, which has no counter."""
         self._mhz += [value for value in [_mhz()] if value is not None]
 
     def end(self) -> dict[str, float]:
-        """The levels of this host by name."""
+        """Return the levels of this host by name."""
         elapsed_us = 1e6 * (time.monotonic() - self._begin)
         levels: dict[str, float] = {}
         cpu = cpu_ticks(text_of("/proc/stat"))
@@ -207,48 +218,52 @@ class Levels:
         throttled = _throttled()
         common = throttled.keys() & self._throttled.keys()
         if common:
-            levels["throttled"] = float(sum(throttled[x] - self._throttled[x] for x in common))
+            levels["throttled"] = float(
+                sum(throttled[path] - self._throttled[path] for path in common)
+            )
         return levels
 
 
 def cpu_ticks(stat: str | None) -> tuple[int, int] | None:
-    """(stolen, all) ticks of all cores, from the text of /proc/stat; None if it has no steal."""
+    """Return stolen ticks and all ticks of all cores from /proc/stat; None without steal."""
     fields = (stat or "").split("\n", 1)[0].split()[1:9]  # the following fields are part of these
     return (int(fields[7]), sum(map(int, fields))) if len(fields) == 8 else None
 
 
 def stall_us(pressure: str | None) -> int | None:
-    """Microseconds in which some task waited, from the text of a file of /proc/pressure."""
-    found = re.search(r"^some .*\btotal=(\d+)$", pressure or "", re.MULTILINE)
-    return int(found[1]) if found else None
+    """Return the microseconds in which some task waited, from a file of /proc/pressure."""
+    match = re.search(r"^some .*\btotal=(\d+)$", pressure or "", re.MULTILINE)
+    return int(match[1]) if match else None
 
 
 def _stalls() -> dict[str, int]:
-    found = {name: stall_us(text_of(f"/proc/pressure/{name}")) for name in ("cpu", "io", "memory")}
-    return {name: value for name, value in found.items() if value is not None}
+    names = ("cpu", "io", "memory")
+    stalls = {name: stall_us(text_of(f"/proc/pressure/{name}")) for name in names}
+    return {name: value for name, value in stalls.items() if value is not None}
 
 
 def _mhz() -> float | None:
     khz = [text_of(path) for path in _SYS_CPU.glob("cpu[0-9]*/cpufreq/scaling_cur_freq")]
-    known = [int(x) / 1000 for x in khz if x and x.isdigit()]
+    known = [int(text) / 1000 for text in khz if text and text.isdigit()]
     if not known:
         cpuinfo = text_of("/proc/cpuinfo") or ""
-        known = [float(x) for x in re.findall(r"^cpu MHz\s*:\s*([\d.]+)$", cpuinfo, re.MULTILINE)]
+        rates = re.findall(r"^cpu MHz\s*:\s*([\d.]+)$", cpuinfo, re.MULTILINE)
+        known = [float(rate) for rate in rates]
     return statistics.fmean(known) if known else None
 
 
 def _throttled() -> dict[str, int]:
-    """Counters of throttling, by their paths."""
+    """Return the counters of throttling by their paths."""
     places = [*_SYS_CPU.glob("cpu[0-9]*/thermal_throttle/core_throttle_count")]
     counts = {str(place): text_of(place) for place in places}
     for place in _cpu_stats():
-        found = re.search(r"^nr_throttled (\d+)$", text_of(place) or "", re.MULTILINE)
-        counts[str(place)] = found[1] if found else None
+        match = re.search(r"^nr_throttled (\d+)$", text_of(place) or "", re.MULTILINE)
+        counts[str(place)] = match[1] if match else None
     return {place: int(count) for place, count in counts.items() if count and count.isdigit()}
 
 
 def _cpu_stats() -> Iterator[Path]:
-    """Possible paths of the CPU quota of our cgroup: version 2, or 1."""
+    """Yield possible paths of the CPU quota of our cgroup: version 2, or 1."""
     for line in (text_of("/proc/self/cgroup") or "").splitlines():
         _, controllers, path = line.split(":", 2)
         if not controllers:

@@ -1,4 +1,4 @@
-"""The facts of a host that a night needs before it starts anything there.
+"""Find the facts of a host that a night needs before it starts anything there.
 
 Request: java_home, directories [path], ports {port: address}, mark (prefix of what is ours),
 shared {directory, write: {name: token}, read: [name], remove: [name]}, busy_window_s; every key
@@ -34,7 +34,7 @@ _TELLING = ("LD_LIBRARY_PATH", "TZ")
 
 
 def main(request: dict[str, Any]) -> dict[str, Any]:
-    """The facts; bytes, seconds and shares of one core. Unknown values are None.
+    """Return the facts; bytes, seconds and shares of one core. Unknown values are None.
 
     Keys: hostname, kernel, python, java {home, version, problem}, cpu_model, cores, open_files (how
     many a process may have), governor, free_memory_bytes, directories {path: {free_bytes,
@@ -55,16 +55,22 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
         "governor": text_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "free_memory_bytes": free_memory(text_of("/proc/meminfo")),
         "directories": {path: _directory(Path(path)) for path in request.get("directories", [])},
-        "ports": {x: _port(int(x), at, ours) for x, at in request.get("ports", {}).items()},
+        "ports": {
+            port: _port(int(port), address, ours)
+            for port, address in request.get("ports", {}).items()
+        },
         "boot_id": text_of("/proc/sys/kernel/random/boot_id"),
         "shared": _shared(request["shared"]) if "shared" in request else None,
         "busy": busy(ours, request.get("busy_window_s", 0.5)),
-        "variables": " ".join(f"{x}={os.environ[x]}" for x in _TELLING if x in os.environ) or None,
+        "variables": " ".join(
+            f"{name}={os.environ[name]}" for name in _TELLING if name in os.environ
+        )
+        or None,
     }
 
 
 def brief(facts: dict[str, Any]) -> dict[str, Any]:
-    """The facts that identify the machine and its software, without its momentary state."""
+    """Return the facts that identify the machine and its software, without its momentary state."""
     kept = ("kernel", "cpu_model", "cores", "governor", "python", "boot_id", "variables")
     java = facts.get("java") or {}
     return {**{name: facts.get(name) for name in kept}, "java": java.get("version")}
@@ -76,37 +82,39 @@ def _open_files() -> int | None:
 
 
 def cpu_model(cpuinfo: str | None) -> str | None:
-    """The model in the text of /proc/cpuinfo; None if there is none (some ARM hosts)."""
-    found = re.search(r"^(?:model name|CPU part|cpu)\s*:\s*(.+)$", cpuinfo or "", re.MULTILINE)
-    return " ".join(found[1].split()) if found else None
+    """Return the model in the text of /proc/cpuinfo; None if there is none (some ARM hosts)."""
+    match = re.search(r"^(?:model name|CPU part|cpu)\s*:\s*(.+)$", cpuinfo or "", re.MULTILINE)
+    return " ".join(match[1].split()) if match else None
 
 
 def free_memory(meminfo: str | None) -> int | None:
-    """Bytes that programs can still have, from the text of /proc/meminfo."""
-    found = re.search(r"^MemAvailable:\s*(\d+) kB$", meminfo or "", re.MULTILINE)
-    return int(found[1]) * 1024 if found else None
+    """Return the bytes of memory that programs can still have, from the text of /proc/meminfo."""
+    match = re.search(r"^MemAvailable:\s*(\d+) kB$", meminfo or "", re.MULTILINE)
+    return int(match[1]) * 1024 if match else None
 
 
 def busy(ours: Mapping[Process, str], window_s: float) -> list[dict[str, Any]]:
-    """Other programs that used more than a fifth of a core in `window_s`, the busiest first."""
+    """Return other programs that use over a fifth of a core in `window_s`, the busiest first."""
     before, begin = _cpu_times(), time.monotonic()
     time.sleep(window_s)
     after, elapsed = _cpu_times(), time.monotonic() - begin
     apart = {process.pid for process in ours} | {os.getpid()}
-    found = []
+    programs = []
     for (pid, start), seconds in after.items():
         cores = (seconds - before.get((pid, start), seconds)) / elapsed
         if pid not in apart and cores > _BUSY_SHARE:
             command = Process(pid, start).command
-            found.append({"pid": pid, "command": command, "cores": round(cores, 2)})
-    return sorted(found, key=lambda x: -x["cores"])
+            programs.append({"pid": pid, "command": command, "cores": round(cores, 2)})
+    return sorted(programs, key=lambda program: -program["cores"])
 
 
 def _cpu_times() -> dict[tuple[int, int], float]:
-    """(pid, start in ticks) -> CPU seconds of every process."""
+    """Return the CPU seconds of every process by (pid, start in ticks)."""
     tick = os.sysconf("SC_CLK_TCK")
-    found = ((pid, fields) for pid in pids() if (fields := stat_fields(pid)))
-    return {(pid, int(x[19])): (int(x[11]) + int(x[12])) / tick for pid, x in found}
+    stats = ((pid, fields) for pid in pids() if (fields := stat_fields(pid)))
+    return {
+        (pid, int(fields[19])): (int(fields[11]) + int(fields[12])) / tick for pid, fields in stats
+    }
 
 
 def _java(home: str) -> dict[str, Any]:
@@ -127,16 +135,16 @@ def _java(home: str) -> dict[str, Any]:
         problem = f"{java}: {error.strerror}"
     else:
         said = done.stderr + done.stdout
-        if not done.returncode and (found := re.search(r'version "([^"]+)"', said)):
-            version = found[1]
+        if not done.returncode and (match := re.search(r'version "([^"]+)"', said)):
+            version = match[1]
         else:
             problem = f"{java} -version said: {(said.strip().splitlines() or ['nothing'])[-1]}"
     return {"home": home, "version": version, "problem": problem}
 
 
 def _directory(path: Path) -> dict[str, Any]:
-    """Free bytes for the user, and why `path`, or its nearest parent, cannot be written."""
-    existing = next(x for x in (path, *path.parents) if x.exists())
+    """Return the free bytes, and why `path`, or its nearest parent, cannot be written."""
+    existing = next(each for each in (path, *path.parents) if each.exists())
     problem = None
     if not existing.is_dir():
         problem = f"{existing} is not a directory"

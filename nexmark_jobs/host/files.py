@@ -1,4 +1,4 @@
-"""Makes, writes, reads and removes files on a host.
+"""Make, write, read and remove files on a host.
 
 Request, every key optional, done in this order:
     remove: paths that are removed with all below them, if they are there
@@ -6,7 +6,7 @@ Request, every key optional, done in this order:
     write: path -> text, readable only for the owner
     tail: path -> number of its last lines that are not empty
     find: pattern of absolute paths (`*` in a name)
-Answer: tail: path -> those lines (none if there is no such file); found: path -> bytes.
+Answer: tail: path -> these lines (none if there is no such file); found: path -> bytes.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
     pattern = request.get("find", "").lstrip("/")
-    found = Path("/").glob(pattern) if pattern else ()
+    matching = Path("/").glob(pattern) if pattern else ()
     tails = {name: tail(Path(name), n) for name, n in request.get("tail", {}).items()}
-    return {"tail": tails, "found": {str(path): path.stat().st_size for path in sorted(found)}}
+    return {"tail": tails, "found": {str(path): path.stat().st_size for path in sorted(matching)}}
 
 
 def tail(path: Path, count: int) -> list[str]:
-    """The last lines of a file that are not empty; none if there is no such file."""
+    """Return the last lines of a file that are not empty; none if there is no such file."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""The leases of hosts: files that are claimed in one step, whoever else claims at that moment.
+"""Claim and release hosts: a lease is a file that one installation at a time can write.
 
 As a program on the host of the master, where installations on several machines share the hosts:
 
@@ -32,10 +32,18 @@ _LOCK_WAIT_S = 30.0
 def locked(
     path: Path, wait_s: float = _LOCK_WAIT_S, waiting: Callable[[], None] | None = None
 ) -> Iterator[None]:
-    """Lock `path` for one process at a time; any end of the process unlocks it.
+    """Lock `path` for one process at a time; the end of the process unlocks it.
 
-    The holder may remove the file. `waiting` is called once if another process has it. TimeoutError
-    if others have it for `wait_s` seconds; OSError if the file cannot be written.
+    The holder may remove the file.
+
+    Args:
+        path: the file of the lock; it is made.
+        wait_s: seconds to wait for other processes.
+        waiting: called once if another process has the lock.
+
+    Raises:
+        TimeoutError: other processes had the lock all the time.
+        OSError: the file cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + wait_s
@@ -62,28 +70,28 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     path, owner = Path(request["path"]), request["owner"]
     with locked(path.with_name(f"{path.name}.lock")):
         if request["do"] == "release":
-            found = _read(path)
-            if found and found["owner"] == owner and not marked(owner):
+            lease = _read(path)
+            if lease and lease["owner"] == owner and not marked(owner):
                 path.unlink(missing_ok=True)
             return {}
         if request["do"] != "claim":
             raise SystemExit(f"leases: cannot {request['do']!r}")
-        found = _read(path)
-        if found and found["owner"] != owner:
-            age = time.time() - found["claimed"]
-            if 0 <= age < request["hold_s"] or marked(found["owner"]):
-                return {"held": {"owner": found["owner"], "night": found["night"], "age_s": age}}
+        lease = _read(path)
+        if lease and lease["owner"] != owner:
+            age = time.time() - lease["claimed"]
+            if 0 <= age < request["hold_s"] or marked(lease["owner"]):
+                return {"held": {"owner": lease["owner"], "night": lease["night"], "age_s": age}}
         claimed = {"owner": owner, "night": request["night"], "claimed": time.time()}
         write_whole(path, json.dumps(claimed))
         return {"held": None}
 
 
 def _read(path: Path) -> dict[str, Any] | None:
-    """The lease in `path`, None if there is none; SystemExit with the remedy if it is damaged."""
+    """Return the lease in `path`, or None; SystemExit with the remedy if it is damaged."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        claimed = float(found["claimed"])
-        return {"owner": str(found["owner"]), "night": str(found["night"]), "claimed": claimed}
+        lease = json.loads(path.read_text(encoding="utf-8"))
+        claimed = float(lease["claimed"])
+        return {"owner": str(lease["owner"]), "night": str(lease["night"]), "claimed": claimed}
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -1,4 +1,4 @@
-"""TCP ports of this machine: free or taken, and by whom."""
+"""Find out which TCP ports of this machine are free, and which process has the others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LISTEN = "0A"
 
 
 def is_free(port: int, address: str = LOOPBACK) -> bool:
-    """Whether a server could listen on `port` now."""
+    """Return whether a server could listen on `port` now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -26,21 +26,25 @@ def is_free(port: int, address: str = LOOPBACK) -> bool:
 
 
 def listener(port: int) -> Process | None:
-    """The process that listens on `port`; None if there is none or it cannot be seen."""
+    """Return the process that listens on `port`; None if there is none or it cannot be seen."""
     sockets = _sockets(port)
     return next((identify(pid) for pid in pids() if sockets and _has_open(pid, sockets)), None)
 
 
 def listens(process: Process, port: int) -> bool:
-    """Whether this very process listens on `port`."""
+    """Return whether `process` listens on `port`."""
     return _has_open(process.pid, _sockets(port)) and process.alive
 
 
 def _sockets(port: int) -> set[str]:
     tables = [text_of(table) or "" for table in ("/proc/net/tcp", "/proc/net/tcp6")]
     lines = (line.split() for table in tables for line in table.splitlines()[1:])
-    listening = (x for x in lines if x[3] == _LISTEN)
-    return {f"socket:[{x[9]}]" for x in listening if int(x[1].rpartition(":")[2], 16) == port}
+    listening = (fields for fields in lines if fields[3] == _LISTEN)
+    return {
+        f"socket:[{fields[9]}]"
+        for fields in listening
+        if int(fields[1].rpartition(":")[2], 16) == port
+    }
 
 
 def _has_open(pid: int, targets: set[str]) -> bool:

@@ -1,4 +1,4 @@
-"""The processes this package starts: detached, marked, and found again by their mark.
+"""Start processes detached and with a mark, and find and end them by this mark.
 
 Every process is started with NEXMARK_OWNER in its environment, which its children inherit (the
 worker's executors, their Python workers). The package ends only processes with its mark.
@@ -47,7 +47,7 @@ LOCALE = {"LC_ALL": "C.UTF-8"}
 
 @dataclass(frozen=True, order=True)
 class Process:
-    """One process: pids are used again, (pid, start time in ticks since boot) is not."""
+    """One process: a pid is used again, pid and start time (ticks after boot) together are not."""
 
     pid: int
     start_ticks: int
@@ -65,12 +65,12 @@ class Process:
 
 
 def plain_environment() -> dict[str, str]:
-    """What a process of ours gets of this one's environment; see `INHERITED`."""
+    """Return the variables of this environment that a process of ours gets; see `INHERITED`."""
     return {name: os.environ[name] for name in INHERITED if name in os.environ} | LOCALE
 
 
 def text_of(path: Path | str) -> str | None:
-    """The text of a file, without blanks around it; None if it cannot be read."""
+    """Return the text of a file, without blanks around it; None if it cannot be read."""
     try:
         return Path(path).read_text(errors="replace").strip()
     except OSError:
@@ -78,41 +78,45 @@ def text_of(path: Path | str) -> str | None:
 
 
 def owner_mark(home: Path, cluster: str) -> str:
-    """The value of NEXMARK_OWNER for processes of `cluster` of `home`."""
+    """Return the value of NEXMARK_OWNER for processes of `cluster` of `home`."""
     return f"{home}|{cluster}"
 
 
 def identify(pid: int) -> Process | None:
-    """The process with this pid, or None if there is none."""
-    found = _stat(pid)
-    return Process(pid, found[0]) if found and found[1] else None
+    """Return the process with this pid, or None if there is none."""
+    stat = _stat(pid)
+    return Process(pid, stat[0]) if stat and stat[1] else None
 
 
 def owned(mark: str) -> list[Process]:
-    """Every living process with `mark`, except this one and its ancestors."""
+    """Return every living process with `mark`, except this one and its ancestors."""
     return with_variable(OWNER_VARIABLE, mark)
 
 
 def with_word(mark: str, word: str) -> list[Process]:
-    """The processes with a mark that have a word in their command line; see `owned`."""
+    """Return the processes with a mark that have a word in their command line; see `owned`."""
     wanted = word.encode()
     return [process for process in owned(mark) if wanted in b" ".join(_words(process.pid))]
 
 
 def with_variable(name: str, value: str) -> list[Process]:
-    """Every living process with this variable in its environment; see `marked`."""
-    return sorted(x for x, found in marked(value, name).items() if found == value)
+    """Return every living process with this variable in its environment; see `marked`."""
+    return sorted(process for process, mark in marked(value, name).items() if mark == value)
 
 
 def marked(prefix: str = "", name: str = OWNER_VARIABLE) -> dict[Process, str]:
-    """The living processes whose mark begins with `prefix`, each with its mark; see `owned`.
+    """Return the living processes whose mark begins with `prefix`, each with its mark; see `owned`.
 
-    Only processes of this PID namespace. Processes of a container or of a host of the test cluster
-    are visible from here, but they belong to another host. With `name`, by another variable.
+    Processes of another PID namespace are left out: those of a container, or of a host of the test
+    cluster, are visible from here, but belong to another host.
+
+    Args:
+        prefix: how the mark begins.
+        name: the variable that has the mark.
     """
     entry = f"{name}={prefix}".encode()
     ours = _ancestors(os.getpid())
-    found = {}
+    marks = {}
     for pid in set(pids()) - ours:
         try:
             environment = environment_of(pid)
@@ -123,12 +127,12 @@ def marked(prefix: str = "", name: str = OWNER_VARIABLE) -> dict[Process, str]:
         process = identify(pid)
         for variable in environment.split(b"\0"):
             if process and variable.startswith(entry):
-                found[process] = variable.decode(errors="replace").partition("=")[2]
-    return found
+                marks[process] = variable.decode(errors="replace").partition("=")[2]
+    return marks
 
 
 def environment_of(pid: int) -> bytes:
-    """The environment that a process was started with, as in /proc.
+    """Return the environment that a process was started with, as in /proc.
 
     OSError if it has ended or is another user's. While a process becomes another program (exec),
     the kernel shows no environment. This function waits for that moment to pass; otherwise a
@@ -145,7 +149,14 @@ def environment_of(pid: int) -> bytes:
 def start_detached(
     command: Sequence[str], environment: Mapping[str, str], mark: str, log: Path
 ) -> Process:
-    """Start `command` in a session of its own with its output appended to `log`."""
+    """Start a command in a session of its own.
+
+    Args:
+        command: the words of the command line.
+        environment: all variables of the process, beside its mark.
+        mark: the value of NEXMARK_OWNER.
+        log: the file to which the output is appended.
+    """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as output:
         child = subprocess.Popen(
@@ -157,14 +168,19 @@ def start_detached(
             start_new_session=True,
         )
     child.returncode = 0  # outlives this object on purpose; `end` collects it
-    found = _stat(child.pid)
-    return Process(child.pid, found[0] if found else 0)
+    stat = _stat(child.pid)
+    return Process(child.pid, stat[0] if stat else 0)
 
 
 def end(processes: Iterable[Process], grace_s: float = 10.0) -> list[Process]:
-    """End `processes` and the process groups they lead, or led: TERM, after `grace_s` KILL.
+    """End processes and the process groups that they lead or led: SIGTERM, then SIGKILL.
 
-    Returns those that are still alive after that (a process in an uninterruptible wait).
+    Args:
+        processes: the processes.
+        grace_s: seconds between SIGTERM and SIGKILL.
+
+    Returns:
+        The processes that are still alive after that: they wait in the kernel.
     """
     asked = list(processes)
     waiting = _living(asked)
@@ -185,7 +201,7 @@ def end(processes: Iterable[Process], grace_s: float = 10.0) -> list[Process]:
 
 
 def kill(process: Process, *, again: bool) -> bool:
-    """SIGKILL to a process; `again`: to its group, and its command is started again, as by systemd.
+    """Kill a process; with `again` its group, and start its command again, as systemd does.
 
     Returns False if it has ended by itself.
     """
@@ -208,9 +224,16 @@ def kill(process: Process, *, again: bool) -> bool:
 
 
 def kill_one(mark: str, word: str, draws: random.Random, *, again: bool) -> bool:
-    """Kill one of the processes that `with_word` finds; False if there is none to kill."""
-    found = with_word(mark, word)
-    return bool(found) and kill(draws.choice(found), again=again)
+    """Kill one of the processes that `with_word` returns; return False if there is none to kill.
+
+    Args:
+        mark: the mark of the processes.
+        word: a word in their command lines.
+        draws: draws the process.
+        again: also start its command again.
+    """
+    candidates = with_word(mark, word)
+    return bool(candidates) and kill(draws.choice(candidates), again=again)
 
 
 def main(request: dict[str, Any]) -> dict[str, Any]:
@@ -223,23 +246,23 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     if do == "owned":
         return {"processes": _described(_asked(request), request)}
     if do == "kill":
-        return {"killed": sum(kill(x, again=request["again"]) for x in _asked(request))}
+        return {"killed": sum(kill(each, again=request["again"]) for each in _asked(request))}
     if do != "end":
         raise SystemExit(f"processes: cannot {do!r}")
     ended: list[dict[str, Any]] = []
     # A process that is being ended may start another one just then: look again.
     for _ in range(_ROUNDS):
-        found = _asked(request)
-        if not found:
+        remaining = _asked(request)
+        if not remaining:
             break
-        ended += _described(found, request)
-        end(found, request["grace_s"])
+        ended += _described(remaining, request)
+        end(remaining, request["grace_s"])
     return {"ended": ended, "left": _described(_asked(request), request)}
 
 
 def _asked(request: dict[str, Any]) -> list[Process]:
-    found = with_word(request["mark"], request.get("word", ""))
-    return [process for process in found if request.get("pid") in (None, process.pid)]
+    candidates = with_word(request["mark"], request.get("word", ""))
+    return [process for process in candidates if request.get("pid") in (None, process.pid)]
 
 
 def _words(pid: int) -> list[bytes]:
@@ -251,17 +274,17 @@ def _words(pid: int) -> list[bytes]:
 
 def _described(processes: Iterable[Process], request: dict[str, Any]) -> list[dict[str, Any]]:
     mark = request["mark"]
-    return [{**asdict(x), "command": x.command, "mark": mark} for x in processes]
+    return [{**asdict(each), "command": each.command, "mark": mark} for each in processes]
 
 
 def _living(processes: Iterable[Process]) -> list[Process]:
-    """The living of `processes` and of the process groups they lead, or led until they ended."""
+    """Return the living among `processes` and in the process groups that they lead or led."""
     return sorted({member for process in processes for member in _with_group(process)})
 
 
 def _with_group(process: Process) -> list[Process]:
-    found = _stat(process.pid)
-    if found and found[0] != process.start_ticks:
+    stat = _stat(process.pid)
+    if stat and stat[0] != process.start_ticks:
         return []  # its pid is another's: the kernel gives no pid that a group still has
     return [
         member
@@ -283,30 +306,30 @@ def _signal(process: Process, number: int) -> None:
 
 def _is_of_this_host(pid: int) -> bool:
     try:
-        own, other = (_PROC / name / "ns" / "pid" for name in ("self", str(pid)))
-        return own.readlink() == other.readlink()
+        ours, theirs = (_PROC / name / "ns" / "pid" for name in ("self", str(pid)))
+        return ours.readlink() == theirs.readlink()
     except OSError:  # ended meanwhile
         return False
 
 
 def _ancestors(pid: int) -> set[int]:
-    found = set()
-    while pid > 0 and pid not in found:
-        found.add(pid)
+    ancestors = set()
+    while pid > 0 and pid not in ancestors:
+        ancestors.add(pid)
         fields = stat_fields(pid)
         pid = int(fields[1]) if fields else 0
-    return found
+    return ancestors
 
 
 def _is_in_exec(pid: int) -> bool:
-    """Whether a process without a visible environment will get one; OSError for a kernel thread."""
+    """Return whether a process will get an environment; OSError for a kernel thread."""
     (_PROC / str(pid) / "exe").readlink()
     fields = stat_fields(pid)
     return fields is not None and not 0 < int(fields[47]) == int(fields[48])  # env_start, env_end
 
 
 def _stat(pid: int) -> tuple[int, bool] | None:
-    """(start time in ticks, runs), None if there is no such process.
+    """Return the start time in ticks and whether a process runs; None if there is no such process.
 
     A process whose first thread has ended runs, and has its ports, until its last thread ends.
     """
@@ -317,11 +340,11 @@ def _stat(pid: int) -> tuple[int, bool] | None:
 
 
 def pids() -> list[int]:
-    """The pids of all processes that are visible from here."""
+    """Return the pids of all processes that are visible from here."""
     return [int(directory.name) for directory in _PROC.iterdir() if directory.name.isdigit()]
 
 
 def stat_fields(pid: int) -> list[str] | None:
-    """The fields of /proc/PID/stat from the third (state) on."""
+    """Return the fields of /proc/PID/stat from the third (state) on."""
     text = text_of(_PROC / str(pid) / "stat")
     return text[text.rindex(")") + 2 :].split() if text else None

@@ -1,4 +1,4 @@
-"""The releases on a host: Spark builds and jobs, each in a directory named after its content.
+"""Keep releases on a host: Spark builds and jobs, each in a directory named by its content.
 
     <root>/releases/<name>/              a complete release: renamed to this at the end
     <root>/releases/<name>/.release.json its digest; touched on use
@@ -86,10 +86,10 @@ def prune(root: Path, name: str, keep: int) -> list[str]:
 
     kind = name.rpartition("-")[0]
     like = (root / "releases").glob(f"{kind}-*")
-    found = [x for x in like if x.name.rpartition("-")[0] == kind]
-    found.sort(key=last_use, reverse=True)
+    releases = [release for release in like if release.name.rpartition("-")[0] == kind]
+    releases.sort(key=last_use, reverse=True)
     removed = []
-    for directory in found[keep:]:
+    for directory in releases[keep:]:
         if directory.name != name and not in_use(directory):
             _remove(directory)
             removed.append(directory.name)
@@ -107,7 +107,7 @@ def sweep(root: Path, but: str = "") -> list[str]:
             removed.append(str(path))
     for path in sorted((root / "releases").glob(".*")):
         maker = path.name.split("-")[-2:]
-        if all(x.isdigit() for x in maker) and not Process(*map(int, maker)).alive:
+        if all(number.isdigit() for number in maker) and not Process(*map(int, maker)).alive:
             shutil.rmtree(path, ignore_errors=True)
             removed.append(str(path))
     return removed
@@ -141,7 +141,7 @@ def _receive(request: dict[str, Any], root: Path, source: BinaryIO) -> dict[str,
 
 
 def _see_room(root: Path, incoming_bytes: int, release_bytes: int) -> None:
-    """SystemExit if the archive and the release do not fit beside each other."""
+    """Raise SystemExit if the disk has no room for the archive and the release together."""
     incoming, releases = root / "incoming", root / "releases"
     if incoming.stat().st_dev == releases.stat().st_dev:
         needs = {root: incoming_bytes + release_bytes}
@@ -205,7 +205,7 @@ def _unpack(part: Path, target: Path) -> None:
 
 
 def _digest(release: Path) -> str:
-    """The digest of all files but the index and compiled Python files, which come and go."""
+    """Return the digest of all files but the index and compiled Python files, which may change."""
     lines = []
     for path in release.rglob("*"):
         name = path.relative_to(release).as_posix()
@@ -223,13 +223,13 @@ def _is_whole(release: Path, digest: str) -> bool:
 
 
 def _remove(release: Path) -> None:
-    """Remove a release; if this is interrupted, the release never looks complete."""
+    """Remove a release, its index first: what an interruption leaves never looks complete."""
     (release / _INDEX).unlink(missing_ok=True)
     shutil.rmtree(release)
 
 
 def in_use(release: Path) -> bool:
-    """Tell whether a living process of this package has it in its command or environment."""
+    """Return whether a living process of this package has it in its command or environment."""
     wanted = str(release).encode()
     for pid in pids():
         with contextlib.suppress(OSError):

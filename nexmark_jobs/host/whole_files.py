@@ -1,16 +1,16 @@
-"""Writing a file in one step: a reader sees the old text or the new one, never a part of one."""
+"""Write a file in one step: a reader sees the old text or the new one, never a part of one."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-#: Modes of a new file, less the umask: only its owner reads it, or whoever the umask lets.
+#: Modes of a new file, less the umask: its owner may read it, or whoever the umask lets.
 PRIVATE, READABLE = 0o600, 0o666
 
 
 def write_whole(path: Path, text: str, mode: int = PRIVATE) -> None:
-    """Write `path` in one step; OSError leaves what was there before, and nothing beside it."""
+    """Write `path` in one step; after an OSError the old file is there, and no temporary one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}-{os.getpid()}")
     temporary.unlink(missing_ok=True)

@@ -19,8 +19,8 @@ _NAME = "FORMULATIONS"
 def add_formulations(file: Path) -> None:
     """Add the formulations of a Python file to the queries of this process, to try a change.
 
-    The file has `FORMULATIONS`: the name of a query -> a tuple of `Formulation`. UsageError if it
-    is not there, fails, or has no such thing.
+    The file has `FORMULATIONS`: the name of a query -> a tuple of `Formulation`. Raises UsageError
+    if the file is missing, fails, or has no `FORMULATIONS`.
     """
     for name, formulations in _read(file).items():
         if name not in QUERIES:
@@ -40,7 +40,7 @@ def _read(file: Path) -> Mapping[str, tuple[Formulation, ...]]:
         spec.loader.exec_module(module)
     except Exception as error:
         raise UsageError(f"{file}: {type(error).__name__}: {error}; correct the file") from None
-    found = getattr(module, _NAME, None)
-    if not isinstance(found, Mapping):
+    formulations = getattr(module, _NAME, None)
+    if not isinstance(formulations, Mapping):
         raise UsageError(f"{file}: has no {_NAME}; it is a dict: query name -> (Formulation, ...)")
-    return found
+    return formulations

@@ -1,4 +1,4 @@
-"""The bids of every auction, gathered by one aggregation: the ground of q4, q6 and q9.
+"""Gather the bids of every auction by one aggregation, for q4, q6 and q9.
 
 The SQL of these queries joins auctions with bids. A stream-stream join stores every bid as rows of
 its own, in two state stores; it had a third of the speed of this method. Here a union of both
@@ -19,7 +19,7 @@ _AUCTION, _BIDS, _BEST = "auction_row", "bid_rows", "best"
 def best_bids(
     streams: Streams, auction: Sequence[str], bid: Sequence[str], *, window: bool
 ) -> DataFrame:
-    """Per auction with a valid bid: its highest bid, of several the earliest.
+    """Return the highest bid of each auction that has a valid bid; of equal bids the earliest.
 
     A bid is valid from the auction's dateTime to its expires, both inclusive. Ties of price and
     time fall to the lower event number; where the source has none, to the greater values of `bid`.
@@ -45,8 +45,8 @@ def best_bids(
         F.max(_AUCTION).alias(_AUCTION), F.collect_list("bid_row").alias(_BIDS)
     )
     valid = F.filter(_BIDS, _is_valid)
-    found = F.col(_AUCTION).alias("auction"), F.array_max(valid).alias(_BEST)
-    best = gathered.select(*(["window"] if window else []), *found)
+    columns = F.col(_AUCTION).alias("auction"), F.array_max(valid).alias(_BEST)
+    best = gathered.select(*(["window"] if window else []), *columns)
     return best.where(F.col(_BEST).isNotNull())
 
 

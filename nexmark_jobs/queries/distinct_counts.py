@@ -1,4 +1,4 @@
-"""Exact distinct counts of bidders and auctions by rank of price: the ground of q15 and q16.
+"""Count distinct bidders and auctions exactly by rank of price, for q15 and q16.
 
 Spark refuses COUNT(DISTINCT ..) on a stream. De-duplication keeps a state row per distinct value,
 and its measured speed is a fraction of the speed of this method: ids (not negative) are taken in
@@ -54,7 +54,7 @@ def daily_statistics(streams: Streams, *group: str) -> DataFrame:
 
 
 def _statistics() -> list[Column]:
-    """STATISTICS of all blocks of a group, in their order."""
+    """Return the columns of STATISTICS over all blocks of a group, in order."""
     word = F.col("word")
     # The bits of each rank, shifted to the positions of the first rank's bits.
     by_rank = [F.shiftrightunsigned(word, r).bitwiseAND(F.lit(_RANK1_BITS)) for r in _RANKS]

@@ -33,7 +33,7 @@ class Source(Protocol):
     """
 
     def of_kind(self, kind: str) -> DataFrame:
-        """The stream of the events of a kind: person, auction or bid."""
+        """Return the stream of the events of a kind: person, auction or bid."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Formulation:
 
 
 def ways(*builds: Callable[[Streams], DataFrame]) -> tuple[Formulation, ...]:
-    """Formulations with the names of their functions."""
+    """Return a formulation for each function, with the name of the function."""
     return tuple(Formulation(build.__name__, build) for build in builds)
 
 
@@ -122,13 +122,13 @@ class Query:
         return "update" if self.key else "append"
 
     def formulation(self, spark_version: str, wanted: str | None = None) -> Formulation:
-        """The formulation called `wanted`, or the first one that this Spark can run.
+        """Return the formulation called `wanted`, or the first one that this Spark can run.
 
-        UsageError if there is none, or it needs a newer Spark.
+        Raises UsageError if there is none, or if it needs a newer Spark.
         """
         version = feature_release(spark_version)
-        able = [f for f in self.formulations if f.min_spark <= version]
-        names = [f.name for f in able]
+        able = [each for each in self.formulations if each.min_spark <= version]
+        names = [each.name for each in able]
         if wanted is not None and wanted not in names:
             problem = f"--formulation: {self.name} has no '{wanted}' on Spark {spark_version}"
             raise UsageError(f"{problem}; use one of {', '.join(names)}")
@@ -136,8 +136,8 @@ class Query:
 
 
 def queries_of(package: str, path: Iterable[str]) -> dict[str, Query]:
-    """Every query of the modules of a package, by its name, in the order of the modules."""
-    names = sorted(found.name for found in pkgutil.iter_modules(path))
+    """Return every query of the modules of a package, by its name, in the order of the modules."""
+    names = sorted(module.name for module in pkgutil.iter_modules(path))
     modules = [importlib.import_module(f"{package}.{name}") for name in names]
-    found = (query for each in modules for query in vars(each).values() if isinstance(query, Query))
-    return {query.name: query for query in found}
+    members = (member for module in modules for member in vars(module).values())
+    return {member.name: member for member in members if isinstance(member, Query)}

@@ -16,7 +16,7 @@ from nexmark_jobs.queries.q00_pass_through import COLUMNS
 
 
 def in_euro(price: Column) -> Column:
-    """The price (bigint) in the other currency, decimal(23,3), exactly."""
+    """Return the price (bigint) in the other currency, decimal(23,3), exactly."""
     return price.cast("decimal(19,0)") * F.expr("0.908BD")
 
 

@@ -68,7 +68,7 @@ def join(streams: Streams) -> DataFrame:
 
 
 def _windowed(streams: Streams) -> DataFrame:
-    """Bids with each of their windows, and whether they are inside it or just at its end."""
+    """Return bids with each of their windows, and whether they are inside or just at its end."""
     window = F.window("dateTime", _SIZE_WITH_END, SIZE).alias("window")
     windowed = streams.bids.select(window, *COLUMNS)
     end = F.col("window.start") + F.expr(f"INTERVAL {SIZE}")

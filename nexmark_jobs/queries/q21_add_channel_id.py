@@ -28,13 +28,13 @@ _ID_IN_URL = "(&|^)channel_id=([^&]*)"
 
 
 def regexp(streams: Streams) -> DataFrame:
-    """Name the hot channels' ids, extract the others' by a regular expression."""
+    """Take the hot channels' ids from a table, extract the others' by a regular expression."""
     lower = F.lower("channel")
     channel_id = F.nullif(F.regexp_extract("url", _ID_IN_URL, 2), F.lit(""))
     for name, known in CHANNEL_IDS.items():
         channel_id = F.when(lower == name, F.lit(known)).otherwise(channel_id)
-    found = F.explode(F.array_compact(F.array(channel_id))).alias("channel_id")
-    return streams.plain_bids.select(*_BID, found, *streams.carried)
+    known_id = F.explode(F.array_compact(F.array(channel_id))).alias("channel_id")
+    return streams.plain_bids.select(*_BID, known_id, *streams.carried)
 
 
 QUERY = Query("q21", (*_BID, "channel_id"), ways(regexp))

@@ -1,4 +1,4 @@
-"""Where the event streams of a query job come from."""
+"""Read the event streams of a query job: generated, from files, or from Kafka."""
 
 CONSUMER = {"max.poll.records": "5000", "fetch.min.bytes": "65536"}
-"""The settings with which queries read Kafka: the harness compares with them, without pyspark."""
+"""The consumer settings with which queries read Kafka; `nexmark kafka bench` uses the same."""

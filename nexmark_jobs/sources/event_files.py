@@ -1,4 +1,4 @@
-"""Event streams read from recorded events: JSON lines of a Nexmark topic, or parquet."""
+"""Read event streams from recorded events: JSON lines of a Nexmark topic, or parquet."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -26,11 +26,18 @@ _GLOB_CHARACTERS = "\\{}[]*?"
 
 @dataclass(frozen=True)
 class Files:
-    """The three streams of the files in a directory, and the sentinels that follow its events.
+    """The three streams of the files in a directory, and the sentinels that follow the events.
 
-    `path` is a pattern of Spark's. Files are read one per micro-batch if they are as old as their
-    names are in order, otherwise all in the first one. Timestamps are cut to milliseconds, as the
-    schema has them; the `schema` of JSON, which is a text, has them as text.
+    Timestamps are cut to milliseconds, as the Nexmark schema has them.
+
+    Attributes:
+        spark: the session.
+        path: a pattern of Spark's for the files.
+        schema: the schema of parquet, or as text the schema of JSON, whose timestamps are text.
+        sentinels: the sentinels.
+        is_in_order: files were modified in the order of their names, so that each is a micro-batch;
+            otherwise the first micro-batch has all.
+        numbered: whether the events have numbers.
     """
 
     spark: SparkSession
@@ -41,7 +48,7 @@ class Files:
     numbered: bool = True
 
     def lines(self) -> DataFrame:
-        """Return the lines of JSON in the column `value`, unparsed, without an end of input."""
+        """Return the unparsed lines of JSON in the column `value`, without sentinels."""
         return self._reader().text(self.path)
 
     def _reader(self) -> DataStreamReader:
@@ -49,7 +56,7 @@ class Files:
         return reader.option("maxFilesPerTrigger", 1) if self.is_in_order else reader
 
     def of_kind(self, kind: str) -> DataFrame:
-        """The stream of the events of a kind, without a watermark."""
+        """Return the stream of the events of a kind, without a watermark."""
         reader = self._reader().schema(self.schema)
         read = reader.json if isinstance(self.schema, str) else reader.parquet
         events = events_of_kind(read(self.path), kind, numbered=self.numbered)
@@ -57,15 +64,15 @@ class Files:
 
 
 class Sentinels:
-    """Events far in the future, in files of their own: behind the input they close all windows.
+    """Events far in the future, in files of their own: after the input they close all windows.
 
-    The first ones move the watermark, and the windows close in the batch of the next ones. Batches
-    without data would do that as well, but Spark 3.5 does not observe what these yield, so there
-    are none.
+    The first sentinels move the watermark, and the windows close in the batch of the next ones. A
+    batch without data would close them as well, but Spark 3.5 does not observe the rows of such a
+    batch, so these batches are switched off.
     """
 
     def __init__(self, work: WorkDirectory | None, directory: str = _SENTINELS) -> None:
-        """Keep them in `directory` in `work`; without `work` there are none."""
+        """Keep the files in `directory` in `work`; without `work` there are no sentinels."""
         self._work = work
         self._directory = directory
         self._written = 0
@@ -74,7 +81,7 @@ class Sentinels:
             work.spark.conf.set(_NO_DATA_BATCHES, "false")
 
     def follow(self, events: DataFrame, name: str, *, numbered: bool) -> DataFrame:
-        """`events`, which are all called `name`, united with the sentinels of that name."""
+        """Return events of the kind `name`, united with the sentinels of this kind."""
         if self._work is None:
             return events
         reader = self._work.spark.readStream.schema(json_schema())
@@ -82,13 +89,13 @@ class Sentinels:
         return events.unionByName(events_of_kind(sentinels, name, numbered=numbered))
 
     def __bool__(self) -> bool:
-        """Return whether there are such files."""
+        """Return whether there are sentinels."""
         return self._work is not None
 
     def closed_all(self, progress: Mapping[str, Any]) -> bool:
-        """Whether nothing more can come after a batch behind the data; if it can, write some.
+        """Return whether all windows closed in a batch after the data; if not, write sentinels.
 
-        JobError if enough were written, but the windows are still open.
+        Raises JobError if windows are open after ten of them.
         """
         if self._work is None or has_closed_all(progress):
             return True
@@ -100,7 +107,7 @@ class Sentinels:
 
 
 def _feed(events: Sequence[int], sentinels: Sentinels) -> Feed:
-    """The batches of recorded events, each with its number of them, and the sentinels behind."""
+    """Return the feed of recorded events; `events` has the number of them in each batch."""
 
     def events_in(batch: int) -> int:
         return events[batch] if batch < len(events) else 0
@@ -112,15 +119,25 @@ def _feed(events: Sequence[int], sentinels: Sentinels) -> Feed:
 def open_files(
     spark: SparkSession, recording: Recording, work: WorkDirectory, *, end_of_input: bool
 ) -> tuple[Files, Feed]:
-    """Streams and feed of a recording; sentinels go below `work` if `end_of_input`.
+    """Return the streams and the feed of a recording.
 
-    UsageError for a parquet file that lacks a column or has an event that lacks a field.
+    Args:
+        spark: the session.
+        recording: the files.
+        work: the directory of the sentinels.
+        end_of_input: whether sentinels follow the events.
+
+    Raises:
+        UsageError: a parquet file lacks a column, or has an event that lacks a field.
     """
     schema: StructType | str = json_schema()
     if recording.is_parquet:
         recording, schema = _check_parquet(spark, recording)
     sentinels = Sentinels(work if end_of_input else None)
-    path = "".join(f"\\{c}" if c in _GLOB_CHARACTERS else c for c in str(recording.directory))
+    path = "".join(
+        f"\\{character}" if character in _GLOB_CHARACTERS else character
+        for character in str(recording.directory)
+    )
     is_in_order = recording.is_in_order
     files = Files(spark, path, schema, sentinels, is_in_order, recording.numbered)
     batches = recording.events if is_in_order else (sum(recording.events),)
@@ -128,7 +145,7 @@ def open_files(
 
 
 def json_schema() -> str:
-    """Schema of a line, timestamps as text."""
+    """Return the schema of a line of JSON, with timestamps as text."""
     entities = []
     for name, fields in FIELDS.items():
         columns = ", ".join(f"{field}: {kind}" for field, kind in fields.items())
@@ -137,14 +154,14 @@ def json_schema() -> str:
 
 
 def events_of_kind(events: DataFrame, name: str, *, numbered: bool) -> DataFrame:
-    """The entities called `name` among `events`, in the types of the schema."""
+    """Return the entities of the kind `name` among `events`, in the types of the schema."""
     wanted = events.where(F.col("event_type") == KINDS.index(name))
     return entities(wanted, name, numbered=numbered)
 
 
 def entities(events: DataFrame, name: str, *, numbered: bool) -> DataFrame:
     """Return the fields of `events`, all of the kind `name`, in the types of the schema."""
-    columns = [_typed(f"{name}.{f}", kind).alias(f) for f, kind in FIELDS[name].items()]
+    columns = [_typed(f"{name}.{field}", kind).alias(field) for field, kind in FIELDS[name].items()]
     return events.select(*([F.col("n").cast("bigint").alias("n")] if numbered else []), *columns)
 
 
@@ -171,34 +188,45 @@ def _check_parquet(spark: SparkSession, recording: Recording) -> tuple[Recording
         F.count(number).alias("numbered"),
         F.count_if(~is_event()).alias("bad"),
     )
-    found = {row["file"].rsplit("/", 1)[-1]: row for row in per_file.collect()}
-    for name in sorted(found):
-        if found[name]["bad"]:
-            bad = f"{found[name]['bad']} events lack a field or an event_type of 0, 1 or 2"
+    rows = {row["file"].rsplit("/", 1)[-1]: row for row in per_file.collect()}
+    for name in sorted(rows):
+        if rows[name]["bad"]:
+            bad = f"{rows[name]['bad']} events lack a field or an event_type of 0, 1 or 2"
             raise UsageError(f"--source: {recording.directory / name}: {bad}; dump it again")
-    events = tuple(found[f.name]["events"] if f.name in found else 0 for f in recording.files)
+    events = tuple(
+        rows[file.name]["events"] if file.name in rows else 0 for file in recording.files
+    )
     if not sum(events):
         raise UsageError(f"--source: {recording.directory} holds no events; record some first")
-    numbered = all(row["numbered"] == row["events"] for row in found.values())
+    numbered = all(row["numbered"] == row["events"] for row in rows.values())
     return replace(recording, events=events, numbered=numbered), read.schema
 
 
 def is_event() -> Column:
-    """Whether a row has an event_type and every field of its entity, each of its type."""
-    whole = (reduce(Column.__and__, (has_field(x, field) for field in FIELDS[x])) for x in KINDS)
-    complete = [(F.col("event_type") == place) & x for place, x in enumerate(whole)]
+    """Return whether a row has an event_type and every field of its entity, each of its type."""
+    complete = [
+        reduce(
+            Column.__and__,
+            (has_field(name, field) for field in FIELDS[name]),
+            F.col("event_type") == place,
+        )
+        for place, name in enumerate(KINDS)
+    ]
     return F.coalesce(reduce(Column.__or__, complete), F.lit(False))
 
 
 def has_field(name: str, field: str) -> Column:
-    """Whether a row has a field of the entity called `name`, of the right type."""
+    """Return whether a row has a field of its entity `name` in the right type."""
     return F.expr(f"try_cast({name}.{field} AS {FIELDS[name][field]})").isNotNull()
 
 
 def _sentinel_lines() -> str:
     values = {"bigint": 0, "string": "", "timestamp": SENTINEL_TIME}
     lines = (
-        {"event_type": place, name: {f: values[kind] for f, kind in FIELDS[name].items()}}
+        {
+            "event_type": place,
+            name: {field: values[kind] for field, kind in FIELDS[name].items()},
+        }
         for place, name in enumerate(KINDS)
     )
     return "".join(json.dumps(line) + "\n" for line in lines)
@@ -208,9 +236,9 @@ _PARTS = "boundary"
 
 
 def open_boundary(work: WorkDirectory, *, end_of_input: bool) -> tuple[Files, Feed]:
-    """Streams and feed of the boundary events, which are written below `work`.
+    """Return the streams and the feed of the boundary events, which are written below `work`.
 
-    The sentinels of the feed go to the same directory: the streams need not follow them.
+    The sentinels go to the same directory, so that the streams read them as events.
     """
     directory = work.make(_PARTS)
     parts = boundary.lines()

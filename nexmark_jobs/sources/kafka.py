@@ -1,9 +1,9 @@
-"""Event streams read from a Kafka topic: what it holds when the run begins, and no more.
+"""Read event streams from a Kafka topic: the records that it holds when the run begins.
 
 Event n is in partition n mod P, as `nexmark kafka fill` does it. Then micro-batches of B events, a
 multiple of P, are the generator's: batch b has the events [b * B, (b + 1) * B). In any other layout
 a batch has events that are too late for the one before it. So numbered events are checked as they
-are read, and no query may drop rows behind the watermark.
+are read, and a query that drops rows behind the watermark fails.
 """
 
 import json
@@ -30,7 +30,7 @@ _NO_EVENT = "nexmark: no event at"
 _LOST = re.compile(r"DATA_LOSS|some data may have been|OffsetOutOfRange|Cannot fetch offset", re.I)
 _MISPLACED = "not in its place"
 _MAX_KINDS = 8
-_ANY = 2**62  # below it, minus as many offsets as a topic can have, is a bigint
+_LARGE = 2**62  # its negative, less the number of offsets of a topic, is still a bigint
 _SCAN = "nexmark_scan_"
 _RAW = "event_type string, person string, auction string, bid string, _corrupt_record string"
 _CONSUMER = {f"kafka.{name}": value for name, value in CONSUMER.items()}
@@ -38,7 +38,7 @@ _CONSUMER = {f"kafka.{name}": value for name, value in CONSUMER.items()}
 
 @dataclass(frozen=True)
 class Kafka:
-    """The three streams of a topic, up to its end when the run began, and the end of input."""
+    """The three streams of a topic, up to its end when the run began, and the sentinels."""
 
     spark: SparkSession
     brokers: Brokers
@@ -63,7 +63,7 @@ class Kafka:
         }
 
     def explain(self, error: JobError) -> JobError:
-        """The error of a query that has read the topic, with the topic's part in it."""
+        """Return an error of a query, with what is wrong with the topic that it has read."""
         text = self.brokers.without_options(str(error))
         if isinstance(error, QueryFailedError):
             if _NO_EVENT in error.causes:
@@ -73,11 +73,11 @@ class Kafka:
         return UsageError(text) if isinstance(error, UsageError) else JobError(text)
 
     def __str__(self) -> str:
-        """Return the topic as in messages."""
+        """Return the topic as messages have it."""
         return f"kafka:{self.topic.name}"
 
     def of_kind(self, kind: str) -> DataFrame:
-        """The stream of the events of a kind, without a watermark."""
+        """Return the stream of the events of a kind, without a watermark."""
         reader = self.spark.readStream.format("kafka").options(**self._options())
         # A batch is split in proportion to what is left in the partitions, each share rounded
         # down. These few offsets more keep the shares right where the partitions are not all of
@@ -105,31 +105,31 @@ class Kafka:
         }
 
     def _placed(self) -> Column | None:
-        """Whether an event is in its place, None where events have no numbers."""
+        """Return the condition that an event is in its place; None if events have no numbers."""
         return in_place(self.topic, self.first_numbers) if self.numbered else None
 
     def _no_events(self) -> str:
-        """How many records are no events, by what is wrong, and where the first of each is.
+        """Return a sentence on the records that are no events: by problem, how many, the first one.
 
-        If all are events: how many are not in their place.
+        If all records are events, the sentence is on those that are not in their place.
         """
         reader = self.spark.read.format("kafka").options(**self._options())
         read = reader.option("endingOffsets", _offsets(self.topic.name, self.topic.ends)).load()
-        found = problems(read, numbered=self.numbered, placed=self._placed())
-        bad = found.where(F.col("problem").isNotNull()).groupBy("problem")
+        checked = problems(read, numbered=self.numbered, placed=self._placed())
+        bad = checked.where(F.col("problem").isNotNull()).groupBy("problem")
         first = F.min(F.struct("partition", "offset")).alias("at")
         every = bad.agg(F.count("*").alias("records"), first).orderBy("at").collect()
         kinds = [kind for kind in every if kind["problem"] != _MISPLACED]
         if every and not kinds:
             return self._other_layout(every[0]["records"], every[0]["at"])
-        told = "; ".join(
+        sentences = "; ".join(
             f"{kind['records']} {kind['problem']} (first: partition {kind['at']['partition']}, "
             f"offset {kind['at']['offset']})"
             for kind in kinds[:_MAX_KINDS]
         )
         more = f"; {len(kinds) - _MAX_KINDS} more kinds" if len(kinds) > _MAX_KINDS else ""
         number = sum(kind["records"] for kind in kinds)
-        return f"{self}: {number} of {self.topic.records} records are no events: {told}{more}"
+        return f"{self}: {number} of {self.topic.records} records are no events: {sentences}{more}"
 
     def _other_layout(self, records: int, first: Row) -> str:
         place = f"partition {first['partition']}, offset {first['offset']}"
@@ -138,13 +138,13 @@ class Kafka:
 
     @property
     def layout(self) -> str:
-        """The layout that a topic has to have, and how to make one."""
+        """The layout that a topic has to have, and the command that makes it."""
         partitions = len(self.topic.ends)
         has_to = f"event n has to be in partition n mod {partitions}, in the order of the numbers"
         return f"{has_to}; topics that `nexmark kafka fill` has made are so"
 
     def what_changed(self, *, lost: bool = False) -> str | None:
-        """Return the damage to the topic; with `lost` also whether its first records are gone."""
+        """Return what has changed in the topic, also first records if `lost`; None if nothing."""
         try:
             now = self.brokers.topic(self.topic.name)
         except UnknownTopicError:
@@ -164,9 +164,16 @@ class Kafka:
 def open_kafka(
     spark: SparkSession, given: KafkaOptions, work: WorkDirectory, *, end_of_input: bool
 ) -> "tuple[Kafka, KafkaFeed]":
-    """Streams and feed of a topic; sentinels go below `work` if `end_of_input`.
+    """Return the streams and the feed of a topic.
 
-    UsageError if the topic is unknown, empty or compacted, cannot be reached, or Spark lacks jars.
+    Args:
+        spark: the session.
+        given: the topic, its brokers, and the size of a micro-batch.
+        work: the directory of the sentinels.
+        end_of_input: whether sentinels follow the events.
+
+    Raises:
+        UsageError: the topic is unknown, empty, compacted or out of reach, or Spark lacks jars.
     """
     brokers = Brokers(spark, given.servers)
     topic = brokers.topic(given.topic)
@@ -183,10 +190,9 @@ def open_kafka(
 
 
 class KafkaFeed(Feed):
-    """The batches of a topic, and the sentinels behind them: every scan reads it in step.
+    """How far a query has read a topic; its scans have to read the same offsets in each batch.
 
-    There is a huge number of data batches until the last of them is done. The last batch is not
-    known: a topic that grows has more.
+    `data_batches` is `sys.maxsize` until the last of them is done: a topic that grows has more.
     """
 
     def __init__(self, source: Kafka) -> None:
@@ -198,8 +204,11 @@ class KafkaFeed(Feed):
         self._grew = False
 
     def take(self, progress: Mapping[str, Any]) -> int:
-        """As in `Feed`; JobError if records are missing, or the scans are not in step."""
-        scans = [s for s in progress["sources"] if s["description"].startswith("KafkaV2")]
+        """Return the number of events in the batch just finished.
+
+        Raises JobError if records are missing, or if the scans have read different offsets.
+        """
+        scans = [scan for scan in progress["sources"] if scan["description"].startswith("KafkaV2")]
         starts, ends, latest = (
             [self._offsets(scan[name]) for scan in scans]
             for name in ("startOffset", "endOffset", "latestOffset")
@@ -208,48 +217,48 @@ class KafkaFeed(Feed):
         self._check_whole(batch, progress, sum(map(sum, ends)) - sum(map(sum, starts)))
         self._grew = any(offsets != self._topic.ends for offsets in latest)
         if not self._grew and len(set(ends)) > 1:
-            other = next(x for x in ends if x != ends[0])
+            other = next(offsets for offsets in ends if offsets != ends[0])
             unequal = f"batch {batch} ends at {ends[0]} in one scan and at {other} in another"
             raise JobError(f"{self._source}: {unequal}; run again")
         whole = sum(self._topic.ends)
-        if self.data_batches == sys.maxsize and all(self._events_before(x) == whole for x in ends):
+        is_read = all(self._events_before(offsets) == whole for offsets in ends)
+        if self.data_batches == sys.maxsize and is_read:
             self.data_batches = batch + 1
         return self._events_before(ends[0]) - self._events_before(starts[0])
 
     def finished(self, progress: Mapping[str, Any]) -> bool:
-        """Whether the batch just finished was the last one; JobError for another topic by now."""
+        """Return whether the batch just finished was the last; JobError for a changed topic."""
         if (is_over := super().finished(progress)) and (changed := self._source.what_changed()):
             raise JobError(f"{changed}; run again")
         return is_over
 
     def _check_whole(self, batch: int, progress: Mapping[str, Any], offsets: int) -> None:
-        """Raise JobError if the scans of a batch did not give a record for each of its offsets."""
+        """Raise JobError if the scans of a batch did not yield a record for each offset."""
         observed = progress.get("observedMetrics", {})
-        records = sum(observed[x]["records"] for x in observed if x.startswith(_SCAN))
+        records = sum(observed[name]["records"] for name in observed if name.startswith(_SCAN))
         if records != offsets:
             lack = "some were deleted, compacted or belong to transactions; fill another topic"
             problem = f"batch {batch} has {offsets} offsets but {records} records"
             raise JobError(f"{self._source}: {problem}: {lack}")
 
     def why_late(self, progress: Mapping[str, Any]) -> str:
-        """As in `Feed`.
+        """Return why rows came behind the watermark.
 
-        From a topic that grows Spark takes more of the partitions that grow more, and the others
-        fall behind.
+        Spark reads more from partitions that grow more, so that the others fall behind.
         """
         if self._grew:
             return f"{self._source} grew while it was read; run again when it is filled"
         return f"{self._source}: {self._source.layout}"
 
     def _offsets(self, offsets: Mapping[str, Mapping[str, int]] | None) -> tuple[int, ...]:
-        """The offset of every partition; before the first batch Spark tells none."""
+        """Return the offset of every partition; before the first batch Spark reports none."""
         if not offsets:
             return self._topic.begins
-        told = offsets[self._topic.name]
-        if len(told) != len(self._topic.ends):
-            before, now = len(self._topic.ends), len(told)
+        by_partition = offsets[self._topic.name]
+        if len(by_partition) != len(self._topic.ends):
+            before, now = len(self._topic.ends), len(by_partition)
             raise JobError(f"{self._source}: it had {before} partitions and now has {now}")
-        return tuple(told[str(partition)] for partition in range(len(told)))
+        return tuple(by_partition[str(partition)] for partition in range(len(by_partition)))
 
     def _events_before(self, offsets: Sequence[int]) -> int:
         return sum(map(min, offsets, self._topic.ends))
@@ -260,7 +269,7 @@ def _offsets(topic: str, offsets: Sequence[int]) -> str:
 
 
 def parsed(records: DataFrame, **more: Column) -> DataFrame:
-    """Partition and offset of the records, their events' columns, and `more`."""
+    """Return partition and offset of records, the columns of their events, and `more` columns."""
     others = {"partition": F.col("partition"), "offset": F.col("offset"), **more}
     columns = [column.alias(name) for name, column in others.items()]
     events = records.select(_once(json_schema()).alias("event"), *columns)
@@ -268,15 +277,15 @@ def parsed(records: DataFrame, **more: Column) -> DataFrame:
 
 
 def in_place(topic: Topic, first_numbers: Sequence[Any]) -> Column:
-    """Whether a record of `parsed` has as high a number as in its place in the layout, or higher.
+    """Return the condition that the number of a record of `parsed` fits its place in the layout.
 
     The number at a place is at least the first one of its partition, and P more for each offset
-    before it. It is higher where numbers are left out. Where none is, and none comes twice, all
-    events are in their place if and only if this holds for each.
+    before it. It is higher where numbers are left out. If no number is left out or comes
+    twice, all events are in their place if and only if the condition holds for each.
     """
     partitions = len(topic.ends)
     lowest = [
-        (first if type(first) is int and abs(first) < _ANY else -_ANY) - begin * partitions
+        (first if type(first) is int and abs(first) < _LARGE else -_LARGE) - begin * partitions
         for first, begin in zip(first_numbers, topic.begins, strict=True)
     ]
     bases = F.array(*(F.lit(number).cast("bigint") for number in lowest))
@@ -284,9 +293,9 @@ def in_place(topic: Topic, first_numbers: Sequence[Any]) -> Column:
 
 
 def is_wanted(name: str, *, numbered: bool, placed: Column | None = None) -> Column:
-    """Whether a record of `parsed` is called `name`; fails on one that is no event.
+    """Return the condition that a record of `parsed` is of the kind `name`.
 
-    It fails also on an event that is not `placed`.
+    It fails on a record that is no event, and on one that is not `placed`.
     """
     good = is_event() & F.col("n").isNotNull() if numbered else is_event()
     good = good if placed is None else good & placed
@@ -296,12 +305,12 @@ def is_wanted(name: str, *, numbered: bool, placed: Column | None = None) -> Col
 
 
 def _once(schema: str) -> Column:
-    """The value as JSON of this schema; left to itself Spark reads it once for every field."""
+    """Return the value as JSON of a schema, read once: Spark would read it for every field."""
     return _here(F.from_json(F.col("value").cast("string"), schema))
 
 
 def _here(column: Column) -> Column:
-    """The column, computed in this place of the plan and nowhere else.
+    """Return a column that is computed in this place of the plan and nowhere else.
 
     The condition is always true, but not deterministic, so that Spark neither repeats what depends
     on it nor moves a query's own conditions before it, which would drop bad records unseen.
@@ -310,7 +319,7 @@ def _here(column: Column) -> Column:
 
 
 def problems(records: DataFrame, *, numbered: bool, placed: Column | None = None) -> DataFrame:
-    """For each record what is wrong with it, as `problem`, NULL if nothing is, and its place."""
+    """Return for each record its `problem` (NULL if none), partition and offset."""
     text = F.col("value").cast("string")
     read = parsed(records, value=text, raw=_once(_RAW))
     problem = _problem(numbered=numbered, placed=placed)
@@ -319,7 +328,7 @@ def problems(records: DataFrame, *, numbered: bool, placed: Column | None = None
 
 def _problem(*, numbered: bool, placed: Column | None) -> Column:
     is_known = F.col("event_type").between(0, 2)
-    found = [
+    conditions = [
         (F.col("value").isNull(), "without a value"),
         (F.col("value").rlike(r"^\s*$"), "empty"),
         (F.col("raw").isNull() | F.col("raw._corrupt_record").isNotNull(), "not a JSON object"),
@@ -327,11 +336,11 @@ def _problem(*, numbered: bool, placed: Column | None) -> Column:
     ]
     for place, name in enumerate(KINDS):
         is_kind = F.col("event_type") == place
-        found.append((is_kind & F.col(f"raw.{name}").isNull(), f"without '{name}'"))
+        conditions.append((is_kind & F.col(f"raw.{name}").isNull(), f"without '{name}'"))
         for each in FIELDS[name]:
-            found.append((is_kind & ~has_field(name, each), f"without a right {name}.{each}"))
+            conditions.append((is_kind & ~has_field(name, each), f"without a right {name}.{each}"))
     if numbered:
-        found.append((F.col("n").isNull(), "without a number n"))
+        conditions.append((F.col("n").isNull(), "without a number n"))
     if placed is not None:
-        found.append((~placed, _MISPLACED))
-    return F.coalesce(*(F.when(condition, F.lit(text)) for condition, text in found))
+        conditions.append((~placed, _MISPLACED))
+    return F.coalesce(*(F.when(condition, F.lit(text)) for condition, text in conditions))

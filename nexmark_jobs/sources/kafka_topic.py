@@ -1,4 +1,4 @@
-"""A Kafka topic as the driver sees it, by the Java clients that come with the connector."""
+"""Ask Kafka's brokers about a topic, by the Java clients that come with Spark's connector."""
 
 import contextlib
 import json
@@ -39,14 +39,14 @@ class Topic:
     """The content of a topic at one moment."""
 
     name: str
-    id: str  # tells it from a later topic of the same name
+    id: str  # a later topic of the same name has another id
     begins: tuple[int, ...]  # for each partition the first offset
     ends: tuple[int, ...]  # for each partition the offset after the last
-    cleanup: str = ""  # its cleanup.policy, if the user may know
+    cleanup: str = ""  # its cleanup.policy, if the user may read it
 
     @property
     def records(self) -> int:
-        """How many offsets there are."""
+        """The number of offsets in all partitions."""
         return sum(self.ends) - sum(self.begins)
 
 
@@ -55,10 +55,10 @@ class UnknownTopicError(UsageError):
 
 
 class Brokers:
-    """The brokers at a list of addresses. Every call ends within about ten seconds."""
+    """The Kafka brokers at a list of addresses. Every call ends within about ten seconds."""
 
     def __init__(self, spark: SparkSession, servers: str) -> None:
-        """Connect to nothing yet; UsageError if a jar is missing, or is none for this Spark."""
+        """Find the Kafka classes, without connecting; UsageError for a missing or a wrong jar."""
         self._jvm: Any = spark.sparkContext._jvm
         self.servers = servers
         confs = spark.sparkContext.getConf().getAll()
@@ -72,7 +72,7 @@ class Brokers:
 
     @property
     def spark_options(self) -> dict[str, str]:
-        """The options as Spark's source and sink take them."""
+        """The options in the form that Spark's source and sink take."""
         return {f"kafka.{name}": value for name, value in self.options.items()}
 
     def versions(self) -> dict[str, str]:
@@ -83,16 +83,19 @@ class Brokers:
         return {"connector": package.getImplementationVersion(), "clients": clients}
 
     def topic(self, name: str) -> Topic:
-        """The topic as it is now; UsageError if it does not exist or cannot be asked for."""
+        """Return the topic as it is now; UsageError if it does not exist or no broker answers."""
         with self._errors(name), contextlib.ExitStack() as stack:
             admin = self._jvm.org.apache.kafka.clients.admin.AdminClient.create(self._settings())
             stack.callback(admin.close, self._seconds(0))
             described = admin.describeTopics([name]).allTopicNames().get().get(name)
             partitions = self._partitions(name, described.partitions().size())
             spec = self._jvm.org.apache.kafka.clients.admin.OffsetSpec
-            asked = (dict.fromkeys(partitions, x) for x in (spec.earliest(), spec.latest()))
+            asked = (dict.fromkeys(partitions, each) for each in (spec.earliest(), spec.latest()))
             answers = [admin.listOffsets(each).all().get() for each in asked]
-            begins, ends = (tuple(x.get(p).offset() for p in partitions) for x in answers)
+            begins, ends = (
+                tuple(answer.get(partition).offset() for partition in partitions)
+                for answer in answers
+            )
             cleanup = self._cleanup(admin, name)
             return Topic(name, described.topicId().toString(), begins, ends, cleanup)
 
@@ -106,7 +109,7 @@ class Brokers:
         return str(settings.get("cleanup.policy").value())
 
     def first_numbers(self, topic: Topic) -> tuple[Any, ...]:
-        """For each partition the number of its first record's event; None where it has none."""
+        """Return for each partition the event number of its first record; None without one."""
         with self._errors(topic.name), contextlib.ExitStack() as stack:
             settings = self._settings() | _ONE_RECORD
             consumer = self._jvm.org.apache.kafka.clients.consumer.KafkaConsumer(settings)
@@ -116,7 +119,7 @@ class Brokers:
             return tuple(_number(self._first(consumer, *part)) for part in parts)
 
     def without_options(self, text: str) -> str:
-        """The text without the values of the options, which may be secrets."""
+        """Return a text with `***` for the values of the options, which may be secrets."""
         for value in self._hidden:
             if len(value) >= _MIN_HIDDEN:
                 text = text.replace(value, HIDDEN)
@@ -133,7 +136,7 @@ class Brokers:
         return None
 
     def _settings(self) -> dict[str, str]:
-        """The options, with time-outs that end every future."""
+        """Return the options, with time-outs for every call."""
         limits = ("default.api.timeout.ms", "request.timeout.ms")
         return {**dict.fromkeys(limits, str(_TIMEOUT_S * 1000)), **self.options}
 
@@ -145,13 +148,13 @@ class Brokers:
         return [make(name, partition) for partition in range(partitions)]
 
     def _class(self, name: str) -> JavaClass | None:
-        found: Any = self._jvm
+        member: Any = self._jvm
         try:
             for part in name.split("."):
-                found = getattr(found, part)
-        except Py4JError:  # it is there, but made for another Scala
+                member = getattr(member, part)
+        except Py4JError:  # the class is there, but built for another Scala
             return None
-        return found if isinstance(found, JavaClass) else None
+        return member if isinstance(member, JavaClass) else None
 
     @contextlib.contextmanager
     def _errors(self, topic: str) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""Recorded events as JSON lines: which files there are, and whether every line is an event."""
+"""Find the files of recorded events, and check that every line of JSON is an event."""
 
 import gzip
 import json
@@ -23,7 +23,7 @@ _SCHEMA = {
     "dateTime timestamp, extra string",
 }
 KINDS = tuple(_SCHEMA)
-"""Names of the entities by event_type."""
+"""The names of the entities, in the order of event_type."""
 
 FIELDS: dict[str, dict[str, str]] = {
     name: {field: kind for field, _, kind in (each.partition(" ") for each in ddl.split(", "))}
@@ -58,12 +58,12 @@ class Recording:
 
 
 def open_recording(directory: Path) -> Recording:
-    """Look through a directory of recorded events; JSON is read and checked line by line.
+    """Return the recording in a directory; JSON is read and checked line by line.
 
-    UsageError if there are no such files, or other ones, or a line is not an event.
+    Raises UsageError if the directory has no such files, or other ones, or a line is not an event.
     """
-    files = sorted(f for f in directory.iterdir() if not f.name.startswith((".", "_")))
-    strange = [f for f in files if not (f.is_file() and _suffix(f))]
+    files = sorted(file for file in directory.iterdir() if not file.name.startswith((".", "_")))
+    strange = [file for file in files if not (file.is_file() and _suffix(file))]
     if strange:
         known = "*.json, *.jsonl, *.ndjson, each also with .gz, or *.parquet"
         problem = f"is not a file of events ({known}); take it out of the directory"
@@ -87,7 +87,7 @@ def _suffix(file: Path) -> str | None:
 
 
 def check_lines(file: Path) -> tuple[int, bool]:
-    """Number of events in a JSON file, and whether each is numbered; UsageError on a bad line."""
+    """Return the number of events in a file, and whether all are numbered; UsageError if bad."""
     events, numbered = 0, 0
     for place, line in _lines(file):
         try:
@@ -103,7 +103,7 @@ def check_lines(file: Path) -> tuple[int, bool]:
 
 
 def _lines(file: Path) -> Iterator[tuple[int, str]]:
-    """The lines that are not blank, with their numbers from 1."""
+    """Yield the lines that are not blank, with their numbers from 1."""
     place = 0
     try:
         opener = gzip.open if file.suffix == ".gz" else open
@@ -124,7 +124,7 @@ def _bad_line(file: Path, place: int, problem: str) -> UsageError:
 
 
 def _check_event(event: Any) -> bool:
-    """Whether the event has a number; ValueError if it is none."""
+    """Return whether an event has a number; ValueError if the value is no event."""
     if not isinstance(event, dict):
         raise ValueError("not a JSON object")
     number = event.get("n")
@@ -166,4 +166,4 @@ def _is_timestamp(value: Any) -> bool:
 
 IS_A: dict[str, Callable[[Any], bool]] = {"bigint": _is_bigint, "timestamp": _is_timestamp}
 IS_A["string"] = lambda value: isinstance(value, str)
-"""By the type of a field, whether a value of JSON is of it."""
+"""By the type of a field, the check that a value of JSON has this type."""

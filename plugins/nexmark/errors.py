@@ -30,7 +30,7 @@ class KeyedError(ValueError):
 
 
 def suggest(name: object, known: Iterable[str]) -> str:
-    """The remedy for an unknown name: the nearest known one, else all of them.
+    """Return the remedy for an unknown name: the nearest known one, else all of them.
 
     >>> suggest("q55", ["q5", "q6"])
     "did you mean 'q5'?"

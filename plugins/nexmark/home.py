@@ -31,7 +31,7 @@ def make_home() -> Path:
 
 
 def home_problem() -> str:
-    """The reason why the home cannot be a directory of ours, in one line, or ''."""
+    """Return the reason why the home cannot be a directory of ours, in one line, or ''."""
     home = paths.home()
     try:
         there = next(each for each in (home, *home.parents) if os.path.lexists(each))
@@ -91,7 +91,7 @@ _REMEDY = "free some, or put NEXMARK_HOME on another disk, and run it again"
 
 
 def is_full(error: BaseException | None) -> bool:
-    """Whether an error, or its cause, is a full disk."""
+    """Return whether an error, or its cause, is a full disk."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in _FULL:
             return True
@@ -103,7 +103,7 @@ def is_full(error: BaseException | None) -> bool:
 
 
 def full_disk(directory: Path) -> str:
-    """The problem of the disk of `directory` if it is full, or ''."""
+    """Return the problem of the disk of `directory` if it is full, or ''."""
     resolved = directory.resolve()
     existing = next(each for each in (resolved, *resolved.parents) if each.exists())
     free = shutil.disk_usage(existing).free
@@ -113,5 +113,5 @@ def full_disk(directory: Path) -> str:
 
 
 def remedied(error: BaseException, reason: str) -> str:
-    """`reason`, with the remedy if `error` is a full disk."""
+    """Return `reason`, with the remedy if `error` is a full disk."""
     return f"{reason}; the disk is full: {_REMEDY}" if is_full(error) else reason

@@ -35,7 +35,7 @@ def undisturbed() -> AbstractContextManager[None]:
 
 @contextmanager
 def temporary_directory(prefix: str, below: Path | None = None) -> Iterator[Path]:
-    """A temporary directory that is removed even if a second Ctrl-C comes."""
+    """Yield a temporary directory that is removed even if a second Ctrl-C comes."""
     if below is not None:
         below.mkdir(parents=True, exist_ok=True)
     directory = Path(tempfile.mkdtemp(prefix=prefix, dir=below))

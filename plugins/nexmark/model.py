@@ -208,7 +208,7 @@ class RunKey(NamedTuple):
     run_id: str
 
     def __str__(self) -> str:
-        """``<dag_id>/<run_id>``."""
+        """Return ``<dag_id>/<run_id>``."""
         return f"{self.dag_id}/{self.run_id}"
 
     @classmethod

@@ -5,7 +5,7 @@ import pwd
 
 
 def process_user() -> str:
-    """The user of this process as the system knows it, whatever its environment says."""
+    """Return the user of this process as the system knows it, whatever its environment says."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:  # a container's user without a name
@@ -13,7 +13,7 @@ def process_user() -> str:
 
 
 def signed(user: str, given: str | None) -> str:
-    """The name to keep on record: `user`, then the name that was given, which proves nothing.
+    """Return the name to record: the `user`, then the given name, which proves nothing.
 
     >>> signed("root", "ada")
     'root (for ada)'

@@ -10,7 +10,7 @@ _EXIT_CODE = re.compile(r"Error code is: (-?\d+)\.")  # the sentence of Airflow'
 
 
 def reason_of(error: BaseException | str | None) -> str:
-    """The line of an error that says most; at most 500 characters.
+    """Return the line of an error that says most; at most 500 characters.
 
     A text of several lines is a log. An error that is neither ours nor Airflow's has the name of
     its class: the text of a KeyError is only the key.

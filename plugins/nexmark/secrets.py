@@ -23,7 +23,7 @@ _known: set[str] = set()
 
 
 def key_path() -> Path:
-    """The file with the key of the fingerprints."""
+    """Return the file with the key of the fingerprints."""
     return paths.home() / "fingerprint.key"
 
 

@@ -144,7 +144,7 @@ def test_options_reach_the_generator(tmp_path: Path) -> None:
     source = parse([*given, "--generator", "num_channels=10000"]).source
     assert isinstance(source, DatagenOptions)
     assert (source.config.seed, source.config.tps) == (7, 10)
-    assert source.told()["generator"] == {"out_of_order_group_size": 5}
+    assert source.described()["generator"] == {"out_of_order_group_size": 5}
 
 
 def test_command_reports_in_one_line_and_leaves_nothing(

@@ -38,7 +38,7 @@ def airflow_home() -> Path:
 
 
 def airflow_environment(config: Config, port: int = 8080) -> dict[str, str]:
-    """The environment of every process of the private Airflow.
+    """Return the environment of every process of the private Airflow.
 
     Nothing of another Airflow's configuration gets in; connections that are set do, and where
     metrics go to.
@@ -101,7 +101,7 @@ def prepare(environment: Mapping[str, str]) -> None:
 
 
 def own_airflow(port: int) -> OwnAirflow:
-    """The API server of the private Airflow on `port`, or where it said that it runs."""
+    """Return the API server of the private Airflow on `port`, or where it said that it runs."""
     address = airflow_home() / _ADDRESS
     url = address.read_text() if address.exists() else f"http://127.0.0.1:{port}"
     return OwnAirflow(url, "", direct=True, passwords=airflow_home() / "passwords.json")
@@ -113,7 +113,7 @@ def ui_mark() -> str:
 
 
 def _database_settings() -> dict[str, str]:
-    """Where Airflow keeps its state; both of its engines use the PostgreSQL driver that we have."""
+    """Return the variables for Airflow's database; its two engines use our PostgreSQL driver."""
     url = paths.airflow_database_url()
     if url.startswith("sqlite:"):
         return {_DATABASE: url}
@@ -128,7 +128,7 @@ def _database_settings() -> dict[str, str]:
 
 
 def airflow_command(arguments: list[str]) -> list[str]:
-    """The command line of Airflow's own program, run by this Python."""
+    """Return the command line of Airflow's own program, run by this Python."""
     return [sys.executable, "-m", "airflow", *arguments]
 
 

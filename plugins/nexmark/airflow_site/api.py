@@ -47,7 +47,7 @@ class AirflowApi:
     direct: bool = False
 
     def ask(self, path: str, body: Body = None, method: str | None = None) -> dict[str, Any]:
-        """The answer to a GET of `/api/v2/<path>`, or where there is a `body` to a POST.
+        """Return the answer to a GET of `/api/v2/<path>`, or where there is a `body` to a POST.
 
         Raises:
             ApiError: There was no answer, or a refusal.
@@ -55,7 +55,7 @@ class AirflowApi:
         return self._send(f"/api/v2/{path}", body, method)
 
     def every(self, path: str, key: str, **query: Any) -> Iterator[dict[str, Any]]:
-        """All of a list that the server gives in pages; ApiError as `ask`."""
+        """Yield all of a list that the server gives in pages; ApiError as `ask`."""
         for offset in count(0, _PAGE):
             words = urllib.parse.urlencode({**query, "limit": _PAGE, "offset": offset}, doseq=True)
             answer = self.ask(f"{path}?{words}")
@@ -115,7 +115,7 @@ class OwnAirflow(AirflowApi):
 
 
 def quote(name: str) -> str:
-    """A name as a part of a path."""
+    """Return a name as a part of a path."""
     return urllib.parse.quote(name, safe="")
 
 
@@ -174,7 +174,7 @@ class RunningAirflow(AirflowApi):
 
 
 def running_airflow(url: str) -> RunningAirflow:
-    """The Airflow at a URL, with the token of the environment; NexmarkError without one."""
+    """Return the Airflow at a URL, with the token of the environment; NexmarkError without one."""
     if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
         raise NexmarkError(f"airflow: {url!r} is not a URL; give it like http://127.0.0.1:8080")
     token = os.environ.get(TOKEN, "")

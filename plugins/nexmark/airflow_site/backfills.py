@@ -135,7 +135,7 @@ def create(
 
 
 def runs(api: AirflowApi, backfill: Backfill) -> list[DagRun]:
-    """The runs of a backfill by date."""
+    """Return the runs of a backfill by date."""
     if not backfill.moments:
         return []
     days = backfill.moments[0].date(), backfill.moments[-1].date()
@@ -164,7 +164,7 @@ def close_all(api: AirflowApi, dag_ids: Iterable[str]) -> None:
 
 
 def is_paused(api: AirflowApi, dag_id: str) -> bool:
-    """Whether the runs of a DAG wait until it is switched on; NexmarkError if there is no such."""
+    """Return whether a DAG is paused, so that its runs wait; NexmarkError if it is unknown."""
     try:
         return bool(api.ask(f"dags/{quote(dag_id)}")["is_paused"])
     except ApiError as error:
@@ -176,7 +176,7 @@ def is_paused(api: AirflowApi, dag_id: str) -> bool:
 
 @contextlib.contextmanager
 def unpaused(api: AirflowApi, dag_id: str) -> Iterator[None]:
-    """A DAG whose runs are run; afterwards it is paused again, if it was."""
+    """Unpause a DAG while the block runs; pause it again afterwards, if it was paused."""
     if not is_paused(api, dag_id):
         yield
         return
@@ -210,13 +210,13 @@ def _outcome(store: Store, name: str, run: DagRun, recorded: set[str]) -> Outcom
 
 
 def _moments(api: AirflowApi, body: Mapping[str, Any]) -> set[datetime]:
-    """The logical dates that a backfill would have runs of."""
+    """Return the logical dates of the runs that a backfill would make."""
     found = api.ask("backfills/dry_run", body)["backfills"]
     return {datetime.fromisoformat(each["logical_date"]) for each in found}
 
 
 def _runs(api: AirflowApi, dag_id: str, days: tuple[date, date]) -> dict[datetime, dict[str, Any]]:
-    """The runs of a DAG that have a logical date within `days`, by it."""
+    """Return the runs of a DAG with a logical date within `days`, by this date."""
     within = {"logical_date_gte": f"{days[0]}{_BEGIN}", "logical_date_lte": f"{days[1]}{_END}"}
     found = api.every(f"dags/{quote(dag_id)}/dagRuns", "dag_runs", **within)
     return {datetime.fromisoformat(run["logical_date"]): run for run in found}

@@ -29,12 +29,12 @@ class MeasuredBuilds:
     run: Callable[[dict[str, Any]], int]
 
     def plan(self, build: str) -> Night:
-        """The night that measures a build; NexmarkError where it cannot be."""
+        """Return the night that measures a build; NexmarkError where it cannot be."""
         params = {**self.params, "build": build}
         return make_night(self.config, self.engine, BUILD_DAG_ID, "", params)
 
     def known(self, builds: Sequence[str]) -> list[Pairs]:
-        """The pairs of such nights that are recorded, the oldest first."""
+        """Return the pairs of such nights that are recorded, the oldest first."""
         with open_store(paths.database_url()) as store:
             found = [self._pairs(store, build, row) for build, row in self._recorded(store, builds)]
         return [pairs for pairs in found if not isinstance(pairs, str)]
@@ -86,7 +86,7 @@ class MeasuredBuilds:
         ]
 
     def _is_that_build(self, build: str, recorded: str) -> bool:
-        """A release or a tarball never changes; a directory may hold another build by now."""
+        """Return whether a recorded build is `build`; a directory may have another one by now."""
         if parse_source(build).directory is None:
             return True
         try:
@@ -95,7 +95,7 @@ class MeasuredBuilds:
             return False
 
     def _pairs(self, store: Store, build: str, row: NightRow) -> Pairs | str:
-        """The pairs of a night, or why there are none."""
+        """Return the pairs of a night, or why there are none."""
         (query,) = row.queries
         night = store.paired_night(row.id)
         reason = night.invalid.get(query) or night.missing.get(query)

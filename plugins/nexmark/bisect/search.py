@@ -91,7 +91,7 @@ _INTERVAL = 1.96
 
 
 def percent(size: float, deviation: float) -> str:
-    """A log ratio as a person reads it, with its 95 % interval."""
+    """Return a log ratio as a person reads it, with its 95 % interval."""
     sign, way = (1, "slower") if size >= 0 else (-1, "faster")
     bounds = (size - _INTERVAL * deviation, size + _INTERVAL * deviation)
     ends = sorted(sign * 100 * math.expm1(bound) for bound in bounds)
@@ -99,7 +99,7 @@ def percent(size: float, deviation: float) -> str:
 
 
 def table(search: Search, state: Bisection) -> str:
-    """Every build: its nights, its ratio to the good one, how probably it is the first bad."""
+    """Return a table of the builds: nights, ratio, probability to be the first bad one."""
     names = [short(build) for build in search.builds]
     width = max(len("build"), *map(len, names))
     lines = [f"{'build':<{width}}  nights   ratio  first bad"]
@@ -117,7 +117,7 @@ def table(search: Search, state: Bisection) -> str:
 
 
 def answer(query: str, search: Search, state: Bisection) -> str:
-    """The first bad build, or what is known of it."""
+    """Return the first bad build, or what is known of it."""
     size = f"{query} is {percent(*state.size)} from it on"
     spent = f"{len(search.nights)} nights, {search.pairs} pairs"
     builds = state.found or state.credible
@@ -157,7 +157,7 @@ def read_builds(good: str, bad: str, between: str) -> list[str]:
 
 
 def short(build: str) -> str:
-    """A build for a table: a tarball by its file name, a directory by its end."""
+    """Return a build for a table: a tarball by its file name, a directory by its end."""
     kind, _, value = build.partition(":")
     if kind == "tarball":
         return value.rpartition("#sha512=")[0].rpartition("/")[2]

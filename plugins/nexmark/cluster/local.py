@@ -202,7 +202,7 @@ class LocalCluster(SparkCluster):
             time.sleep(_POLL_S)
 
     def _why(self, log: Path) -> str:
-        """Name the process that has a port of this cluster, or return the end of `log`."""
+        """Return name the process that has a port of this cluster, or return the end of `log`."""
         if taken := self._taken_ports():
             return f"{taken[0]}; see {log}"
         said = cause.last_words("\n".join(files.tail(log, base.LOG_LINES)) or _SILENT)

@@ -50,7 +50,7 @@ class ArmRun:
         return f"{one.cpu_s_per_mevent:.1f} CPU-s per million events, {one.wall_s:.1f} s"
 
     def over_application(self) -> ArmRun:
-        """The same run with the CPU time of its whole life: where there is no steady state."""
+        """Return the run with the CPU time of its whole life, for runs without a steady state."""
         cpu = self.measurement.cpu_s_per_mevent_application
         changes: dict[str, Any] = {"basis": Basis.APPLICATION, "cpu_s_per_mevent": cpu}
         return replace(
@@ -61,7 +61,7 @@ class ArmRun:
 
 
 def quick(experiment: Experiment) -> Experiment:
-    """The same to see that all arms run and agree: two small batches, compiled by C1 only."""
+    """Return an experiment of two small batches, compiled by C1 only: do all arms agree?."""
     arms = {}
     for name, arm in experiment.arms.items():
         options = f"{C1} {arm.conf.get(_JAVA_OPTIONS, '')}".strip()
@@ -102,7 +102,7 @@ class Trial:
         return ["--events", str(self.events), "--tps", str(tps), "--seed", str(seed)]
 
     def place_of(self, arm: str, pair: int) -> Path:
-        """The directory of an application."""
+        """Return the directory of an application."""
         return self.applications.work / self.name / f"{pair}-{arm}"
 
     def run(self, arm: str, pair: int) -> ArmRun:
@@ -120,7 +120,7 @@ class Trial:
         return place
 
     def dumped(self, kind: str, rows: int) -> Path:
-        """The events in files of `kind`, a file per micro-batch; written once."""
+        """Return the events in files of `kind`, a file per micro-batch; written once."""
         entry = self.experiment
         name = f"events-{self.events}-{entry.tps}-{entry.seed}-{rows}-{kind}"
         target = self.applications.work / name
@@ -162,7 +162,7 @@ class Trial:
 
 
 def arm_run(arm: str, pair: int, place: Path, warmup_batches: int) -> ArmRun:
-    """The figures of an application from what it and its sampler left in `place`.
+    """Return the figures of an application from what it and its sampler left in `place`.
 
     Driver and executor are one process in local mode: its CPU is all that the application used.
     """

@@ -69,27 +69,27 @@ def measure_experiment(
 def result_of(
     experiment: Experiment, builds: Mapping[str, Build], pairs: int, trials: list[TrialResult]
 ) -> ExperimentResult:
-    """The result of an experiment from the results of its trials."""
+    """Return the result of an experiment from the results of its trials."""
     versions = {arm: build.version for arm, build in builds.items()}
     return ExperimentResult(experiment, versions, pairs, tuple(trials), tuple(crossings(trials)))
 
 
 def applications_of(experiment: Experiment, pairs: int) -> int:
-    """How many timed applications an experiment has."""
+    """Return how many timed applications an experiment has."""
     return len(experiment.queries) * len(experiment.sizes) * len(experiment.arms) * pairs
 
 
 def trials_of(
     experiment: Experiment, builds: Mapping[str, Build], applications: LocalApplications
 ) -> Iterator[Trial]:
-    """Each query at each size, the smallest size first."""
+    """Yield each query at each size, the smallest size first."""
     for query in experiment.queries:
         for size in experiment.sizes:
             yield Trial(experiment, query, size, builds, applications)
 
 
 def trial_order(trial: Trial, pairs: int) -> list[tuple[int, str]]:
-    """(pair, arm) in the order of running: balanced, and drawn from the name of the trial."""
+    """Return each (pair, arm) in order: balanced, and drawn from the name of the trial."""
     return arm_order(pairs, list(trial.experiment.arms), trial.name)
 
 
@@ -131,7 +131,7 @@ def check_arms(experiment: Experiment, builds: Mapping[str, Build]) -> None:
 
 
 def _against_reference(trial: Trial, arm: str, runs: list[ArmRun], query: Query) -> str:
-    """'' if the final table of the first arm equals the reference, else what is wrong.
+    """Return '' if the final table of the first arm equals the reference, else what is wrong.
 
     The digest of the compared run has to be the timed runs' own, so that what is said of it holds
     for them. Timed runs with a digest that was proven right before need no other run.

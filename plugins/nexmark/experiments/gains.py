@@ -124,7 +124,7 @@ def trial_result(
 
 
 def _on_one_basis(runs: Sequence[ArmRun], arm: str) -> list[ArmRun]:
-    """The runs of an arm, on a basis that all runs of the trial have."""
+    """Return the runs of an arm, on a basis that all runs of the trial have."""
     mine = [run for run in runs if run.arm == arm]
     if all(run.measurement.basis == Basis.STEADY for run in runs):
         return mine
@@ -165,7 +165,7 @@ def _arm(
 
 
 def _gain(own: Sequence[ArmRun], first: Sequence[ArmRun]) -> Gain | None:
-    """The paired estimate."""
+    """Return the paired estimate."""
     theirs = {x.pair: x.measurement.cpu_s_per_mevent for x in first}
     pairs = [(x.measurement.cpu_s_per_mevent, theirs[x.pair]) for x in own if x.pair in theirs]
     change = ratio_of([x for x, _ in pairs], [x for _, x in pairs])
@@ -175,14 +175,14 @@ def _gain(own: Sequence[ArmRun], first: Sequence[ArmRun]) -> Gain | None:
 
 
 def _changed(gain: Gain | None) -> Value | None:
-    """The kind of change for the attribution; None: it looks at the pairs itself."""
+    """Return the kind of change for the attribution; None: it looks at the pairs itself."""
     if gain is None or not gain.is_certain:
         return None
     return Value.FASTER if gain.share > 0 else Value.SUSPECT
 
 
 def crossings(results: Sequence[TrialResult]) -> list[Crossing]:
-    """Where gains turn round between two sizes that follow each other."""
+    """Return where gains turn round between two sizes that follow each other."""
     gains: dict[tuple[str, str], list[tuple[int, Gain]]] = {}
     for result in sorted(results, key=lambda x: x.size):
         for each in result.arms:

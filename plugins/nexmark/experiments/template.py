@@ -24,5 +24,5 @@ _TEMPLATE = """\
 
 
 def entry_of(name: str) -> str:
-    """The entry, as it stands below `experiments:`."""
+    """Return the entry, as it stands below `experiments:`."""
     return _TEMPLATE.format(name=name)

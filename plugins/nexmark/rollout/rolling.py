@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def judged(store: Store, stage: RolloutStage, run: str) -> RolloutStage:
-    """The stage with what its night found.
+    """Return the stage with what its night found.
 
     Red is what turns a night red. While the gate does not know the noise of a query, so is one
     that is slower by more than 10 % in every pair: nobody would go on from there.
@@ -79,7 +79,7 @@ def roll(rollout: Rollout, measure: Measure, opened: Callable[[], Store], say: S
 
 
 def resumed(rollout: Rollout, store: Store, who: str, reason: str | None) -> Rollout:
-    """The rollout with its red stage accepted, so that it goes on.
+    """Return the rollout with its red stage accepted, so that it goes on.
 
     By a `reason`, or because each red query of its night was accepted as a baseline. NexmarkError
     if nobody has accepted it, or if there is nothing to accept.
@@ -184,7 +184,7 @@ def _ending(rollout: Rollout) -> list[str]:
 
 
 def way_back(rollout: Rollout) -> str:
-    """Whether the old arm went on from the checkpoints of the new one with right results.
+    """Return whether the old arm went on from the checkpoints of the new one with right results.
 
     Of every query that had the new arm, in the red stage and in the stages before it.
     """

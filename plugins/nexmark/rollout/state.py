@@ -101,7 +101,7 @@ class Rollout(Model):
         return self.model_dump(include=same) | own
 
     def with_stage(self, place: int, stage: RolloutStage) -> Rollout:
-        """The same with another stage at a place; written."""
+        """Return the same with another stage at a place; written."""
         stages = (*self.stages[:place], stage, *self.stages[place + 1 :])
         changed = self.model_copy(update={"stages": stages})
         changed.write()
@@ -113,7 +113,7 @@ class Rollout(Model):
 
     @classmethod
     def read(cls, name: str) -> Rollout:
-        """The rollout of that name; NexmarkError where there is none."""
+        """Return the rollout of that name; NexmarkError where there is none."""
         path = file_of(name)
         try:
             return cls.model_validate_json(path.read_text(encoding="utf-8"))
@@ -128,7 +128,7 @@ class Rollout(Model):
 
 
 def file_of(name: str) -> Path:
-    """The file of a rollout; NexmarkError for a name that is no file name."""
+    """Return the file of a rollout; NexmarkError for a name that is no file name."""
     if not _NAME.fullmatch(name):
         raise NexmarkError(f"rollout {name!r}: write a name with letters, digits, ., _ and -")
     return paths.home() / "rollouts" / f"{name}.json"
@@ -138,7 +138,7 @@ _ALL = "all"
 
 
 def parse_stages(text: str, known: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """The queries of each stage; `known` has the queries of the workload, in order.
+    """Return the queries of each stage; `known` has the queries of the workload, in order.
 
     `q2-q8` are all from q2 to q8, `all` are those that no earlier stage has. NexmarkError for a
     query that is not there, or there twice, and for an empty stage.
@@ -159,7 +159,7 @@ def parse_stages(text: str, known: Sequence[str]) -> tuple[tuple[str, ...], ...]
 
 
 def _named(word: str, known: Sequence[str]) -> Iterator[str]:
-    """The queries that a word names."""
+    """Yield the queries that a word names."""
     if word == _ALL or not word:
         return
     first, dash, last = (part.strip() for part in word.partition("-"))
@@ -178,7 +178,7 @@ _FIRST = ("build", "against", "candidate_conf", "stages", "name", "repetitions")
 
 
 def rollout_of(asked: RolloutParams, config: Config) -> Rollout:
-    """The rollout that is asked for, new or to resume; NexmarkError for what cannot be."""
+    """Return the rollout that is asked for, new or to resume; NexmarkError for what cannot be."""
     if asked.resume is None:
         if asked.accept is not None:
             raise NexmarkError("accept: needs resume, the name of a rollout; give both")
