@@ -35,8 +35,8 @@ def put_connections(file: Path, connections: Mapping[str, Any]) -> None:
 def remove_connections(file: Path, ids: Iterable[str]) -> None:
     """Removes these connections; the file stays, because Airflow needs one."""
     if file.exists():
-        found = read_connections(file)
-        _write(file, {key: value for key, value in found.items() if key not in set(ids)})
+        connections = read_connections(file)
+        _write(file, {key: value for key, value in connections.items() if key not in set(ids)})
 
 
 def _write(file: Path, connections: Mapping[str, Any]) -> None:

@@ -230,12 +230,12 @@ class NamespaceHost:
     def _inits(self) -> list[int]:
         """Process 1 of this host by its command line, even where the namespace has no name."""
         words = f"\0{init.__file__}\0{self.name}\0{self.disk}\0".encode()
-        found = []
+        pids = []
         for file in Path("/proc").glob("[0-9]*/cmdline"):
             with contextlib.suppress(OSError):
                 if words in file.read_bytes():
-                    found.append(int(file.parent.name))
-        return found
+                    pids.append(int(file.parent.name))
+        return pids
 
     def _listens(self) -> bool:
         """Return whether something listens on the port of SSH; a broken link does not matter."""

@@ -37,10 +37,10 @@ _PROBE = (
 
 def program(name: str) -> str:
     """Return the path of `name`; ClusterError with the package if there is none."""
-    found = shutil.which(name, path=ENVIRONMENT["PATH"])
-    if found is None:
+    program = shutil.which(name, path=ENVIRONMENT["PATH"])
+    if program is None:
         raise ClusterError(f"there is no {name}; install {PROGRAMS[name]} (apt-get install)")
-    return found
+    return program
 
 
 def attempt(*command: str) -> subprocess.CompletedProcess[str]:
@@ -94,8 +94,8 @@ def pids_of(pid: int) -> list[int]:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:
         return []
-    found = [line.split()[1:] for line in lines if line.startswith("NSpid:")]
-    return [int(field) for field in found[0]] if found else []
+    pid_lines = [line.split()[1:] for line in lines if line.startswith("NSpid:")]
+    return [int(field) for field in pid_lines[0]] if pid_lines else []
 
 
 def _words(result: subprocess.CompletedProcess[str]) -> str:

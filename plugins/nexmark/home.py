@@ -79,8 +79,8 @@ def whole_directory(directory: Path) -> Iterator[Path]:
 
 
 def _close(path: Path, mode: int) -> None:
-    found = path.stat()
-    if found.st_uid == os.geteuid() and found.st_mode & _OTHERS:
+    stat = path.stat()
+    if stat.st_uid == os.geteuid() and stat.st_mode & _OTHERS:
         path.chmod(mode)
 
 

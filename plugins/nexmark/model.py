@@ -224,10 +224,10 @@ _Key = TypeVar("_Key")
 
 def grouped(rows: Iterable[_Row], key: Callable[[_Row], _Key]) -> dict[_Key, list[_Row]]:
     """Return the rows by key, in their order; they need not be sorted."""
-    found: dict[_Key, list[_Row]] = {}
+    groups: dict[_Key, list[_Row]] = {}
     for row in rows:
-        found.setdefault(key(row), []).append(row)
-    return found
+        groups.setdefault(key(row), []).append(row)
+    return groups
 
 
 def median_of(values: Iterable[float | None]) -> float | None:

@@ -17,14 +17,14 @@ def reason_of(error: BaseException | str | None) -> str:
     """
     text = without_secrets(_told(error)).strip()
     if "\n" in text:
-        found = _EXIT_CODE.search(text)
-        text = last_words(text, int(found[1]) if found else None)
+        match = _EXIT_CODE.search(text)
+        text = last_words(text, int(match[1]) if match else None)
     return (text or "no reason was given")[:500]
 
 
 def _told(error: BaseException | str | None) -> str:
-    told, kind = str(error or ""), type(error)
+    text, kind = str(error or ""), type(error)
     plain = isinstance(error, str | NexmarkError | OSError | None)
     if plain or (isinstance(error, Exception) and kind.__module__.startswith("airflow.")):
-        return told
-    return f"{kind.__name__}: {told}" if told else kind.__name__
+        return text
+    return f"{kind.__name__}: {text}" if text else kind.__name__

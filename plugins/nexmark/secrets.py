@@ -76,9 +76,9 @@ def without_any_secret(value: Any) -> Any:
     if isinstance(value, str):
         return without_secrets(value)
     if isinstance(value, Mapping):
-        return {key: _item(key, x) for key, x in value.items()}
+        return {key: _item(key, item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [without_any_secret(x) for x in value]
+        return [without_any_secret(item) for item in value]
     return value
 
 

@@ -63,7 +63,7 @@ def columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return rows in columns as wide as they have to be; the last column has no end."""
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
     return "\n".join(
-        "  ".join(f"{x:<{width}}" for x, width in zip(row, widths, strict=True)).rstrip()
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in (heads, *rows)
     )
 

@@ -44,7 +44,11 @@ def airflow_environment(config: Config, port: int = 8080) -> dict[str, str]:
     metrics go to.
     """
     given = os.environ.items()
-    kept = {x: y for x, y in given if not x.startswith("AIRFLOW_") or x.startswith(_KEPT)}
+    kept = {
+        name: value
+        for name, value in given
+        if not name.startswith("AIRFLOW_") or name.startswith(_KEPT)
+    }
     home, address = airflow_home(), f"http://127.0.0.1:{port}"
     connections = home / CONNECTIONS
     settings = {
@@ -196,7 +200,9 @@ class Components:
     def close(self, *kept: str) -> None:
         """End all components but those that are kept."""
         with undisturbed():
-            left = end([x for name, x in self.running.items() if name not in kept], _GRACE_S)
+            left = end(
+                [process for name, process in self.running.items() if name not in kept], _GRACE_S
+            )
         if left:
             print(f"did not end: {left}", file=sys.stderr)
 

@@ -73,13 +73,13 @@ class AirflowApi:
         proxies = urllib.request.ProxyHandler({} if self.direct else None)
         try:
             with urllib.request.build_opener(proxies).open(request, timeout=_TIMEOUT_S) as response:
-                found: dict[str, Any] = json.load(response)
+                answer: dict[str, Any] = json.load(response)
         except urllib.error.HTTPError as error:
             raise ApiError(f"{self.url}: {error.code}: {_detail(error)}", error.code) from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "reason", error)
             raise ApiError(f"{self.url}: no answer ({reason}); is it Airflow's?") from None
-        return found
+        return answer
 
 
 @dataclass

@@ -28,9 +28,13 @@ def close_abandoned(config: Config, api: AirflowApi) -> None:
     A scheduler would go on with them, so this is for a time when there is none.
     """
     clusters = [open_cluster(cluster, paths.home()) for cluster in config.clusters.values()]
-    live = {(night.dag_id, night.run_id) for night in _living(x.holder() for x in clusters)}
+    live = {
+        (night.dag_id, night.run_id) for night in _living(cluster.holder() for cluster in clusters)
+    }
     # Commands may have begun a run that has not claimed its cluster yet.
-    beginning = {night.dag_id for night in _living(x.at_the_prompt.holder() for x in clusters)}
+    beginning = {
+        night.dag_id for night in _living(cluster.at_the_prompt.holder() for cluster in clusters)
+    }
     for dag_id, run_id in list(abandoned(api, live)):
         if dag_id in beginning:
             continue
@@ -139,8 +143,11 @@ def runs(api: AirflowApi, backfill: Backfill) -> list[DagRun]:
     if not backfill.moments:
         return []
     days = backfill.moments[0].date(), backfill.moments[-1].date()
-    found = _runs(api, backfill.dag_id, days)
-    return [backfill.left_out.get(x) or _run(x, found.get(x)) for x in backfill.moments]
+    runs = _runs(api, backfill.dag_id, days)
+    return [
+        backfill.left_out.get(moment) or _run(moment, runs.get(moment))
+        for moment in backfill.moments
+    ]
 
 
 def close(api: AirflowApi, backfill: int, dag_id: str) -> None:
@@ -188,11 +195,11 @@ def unpaused(api: AirflowApi, dag_id: str) -> Iterator[None]:
             api.ask(f"dags/{quote(dag_id)}", {"is_paused": True}, "PATCH")
 
 
-def outcomes(dag_id: str, found: Sequence[DagRun]) -> list[Outcome]:
+def outcomes(dag_id: str, runs: Sequence[DagRun]) -> list[Outcome]:
     """Return the outcome of each run of a backfill."""
     with open_store(paths.database_url()) as store:
         recorded = {row.id for row in store.nights()}
-        return [_outcome(store, str(RunKey(dag_id, run.run_id)), run, recorded) for run in found]
+        return [_outcome(store, str(RunKey(dag_id, run.run_id)), run, recorded) for run in runs]
 
 
 def _outcome(store: Store, name: str, run: DagRun, recorded: set[str]) -> Outcome:
@@ -211,15 +218,15 @@ def _outcome(store: Store, name: str, run: DagRun, recorded: set[str]) -> Outcom
 
 def _moments(api: AirflowApi, body: Mapping[str, Any]) -> set[datetime]:
     """Return the logical dates of the runs that a backfill would make."""
-    found = api.ask("backfills/dry_run", body)["backfills"]
-    return {datetime.fromisoformat(each["logical_date"]) for each in found}
+    planned = api.ask("backfills/dry_run", body)["backfills"]
+    return {datetime.fromisoformat(each["logical_date"]) for each in planned}
 
 
 def _runs(api: AirflowApi, dag_id: str, days: tuple[date, date]) -> dict[datetime, dict[str, Any]]:
     """Return the runs of a DAG with a logical date within `days`, by this date."""
     within = {"logical_date_gte": f"{days[0]}{_BEGIN}", "logical_date_lte": f"{days[1]}{_END}"}
-    found = api.every(f"dags/{quote(dag_id)}/dagRuns", "dag_runs", **within)
-    return {datetime.fromisoformat(run["logical_date"]): run for run in found}
+    runs = api.every(f"dags/{quote(dag_id)}/dagRuns", "dag_runs", **within)
+    return {datetime.fromisoformat(run["logical_date"]): run for run in runs}
 
 
 def _run(moment: datetime, run: Mapping[str, Any] | None) -> DagRun:

@@ -36,8 +36,10 @@ class MeasuredBuilds:
     def known(self, builds: Sequence[str]) -> list[Pairs]:
         """Return the pairs of such nights that are recorded, the oldest first."""
         with open_store(paths.database_url()) as store:
-            found = [self._pairs(store, build, row) for build, row in self._recorded(store, builds)]
-        return [pairs for pairs in found if not isinstance(pairs, str)]
+            nights = [
+                self._pairs(store, build, row) for build, row in self._recorded(store, builds)
+            ]
+        return [pairs for pairs in nights if not isinstance(pairs, str)]
 
     def measure(self, build: str) -> Pairs:
         """Run a night of `build`; Unmeasurable where the build is at fault."""
@@ -50,10 +52,10 @@ class MeasuredBuilds:
         with open_store(paths.database_url()) as store:
             for _, row in self._recorded(store, [build]):
                 if row.id not in before:
-                    found = self._pairs(store, build, row)
-                    if isinstance(found, str):
-                        raise Unmeasurable(f"{build}: {found}")
-                    return found
+                    pairs = self._pairs(store, build, row)
+                    if isinstance(pairs, str):
+                        raise Unmeasurable(f"{build}: {pairs}")
+                    return pairs
         raise NexmarkError(
             f"the night of {build} ended before it was measured, see above; mend it and start the "
             "search again: it goes on from here"
@@ -68,7 +70,7 @@ class MeasuredBuilds:
 
     def _recorded(self, store: Store, builds: Sequence[str]) -> list[tuple[str, NightRow]]:
         wanted = {build: self.plan(build) for build in builds}
-        found = []
+        nights = []
         for row in reversed(store.nights()):
             if row.dag_id != BUILD_DAG_ID:
                 continue
@@ -76,11 +78,11 @@ class MeasuredBuilds:
                 plan = Night.read(row.dag_id, row.run_id)
                 build = str(plan.candidate)
                 if build in wanted and _measured(plan) == _measured(wanted[build]):
-                    found.append((build, row))
+                    nights.append((build, row))
         good = self.params["against"]
         return [
             (build, row)
-            for build, row in found
+            for build, row in nights
             if self._is_that_build(build, row.build_id)
             and all(self._is_that_build(good, each) for each in (row.baselines or {}).values())
         ]

@@ -104,15 +104,15 @@ def table(search: Search, state: Bisection) -> str:
     width = max(len("build"), *map(len, names))
     lines = [f"{'build':<{width}}  nights   ratio  first bad"]
     for build, name in zip(search.builds, names, strict=True):
-        own = [night.ratios for night in search.nights if night.build == build]
-        every = [ratio for ratios in own for ratio in ratios]
+        of_build = [night.ratios for night in search.nights if night.build == build]
+        every = [ratio for ratios in of_build for ratio in ratios]
         ratio = f"{math.exp(shift_of(every)):.3f}" if every else "-"
         chance = f"{100 * state.posterior[build]:.1f} %"
         if build == search.builds[0]:
             ratio, chance = "1", "good"
         if build in search.skipped:
             ratio = "none"
-        lines.append(f"{name:<{width}}  {len(own):>6}  {ratio:>6}  {chance:>9}")
+        lines.append(f"{name:<{width}}  {len(of_build):>6}  {ratio:>6}  {chance:>9}")
     return "\n".join(lines)
 
 
@@ -169,18 +169,18 @@ def short(build: str) -> str:
 def _listed(between: str) -> list[str]:
     path = Path(between).expanduser()
     if re.match(r"(pypi|tarball|directory):", between.strip()):
-        found = between.split(",")
-        if not all(text.strip() for text in found):
+        texts = between.split(",")
+        if not all(text.strip() for text in texts):
             raise NexmarkError(f"--builds: an empty name in {between!r}; write them like a,b,c")
     elif path.is_file():
         lines = path.read_text(encoding="utf-8").splitlines()
-        found = [line for line in lines if not line.lstrip().startswith("#")]
+        texts = [line for line in lines if not line.lstrip().startswith("#")]
     else:
         raise NexmarkError(
             f"--builds: {between!r} is neither a file nor builds; give a file with a build a line, "
             "or pypi:4.1.3,pypi:4.1.4"
         )
-    return [text.strip() for text in found if text.strip()]
+    return [text.strip() for text in texts if text.strip()]
 
 
 def _named(where: str, text: str) -> str:

@@ -91,8 +91,8 @@ def inspect(
     ours = f".nexmark-check-{token}-here"
     here = _write_token(shared / ours, token)
     names = {host.name: f".nexmark-check-{token}-{host.name}" for host in hosts}
-    found = on_all(hosts, lambda host: _facts(config, host, mark, {names[host.name]: token}))
-    judged = {name: x for name, x in found.items() if not isinstance(x, HostError)}
+    answers = on_all(hosts, lambda host: _facts(config, host, mark, {names[host.name]: token}))
+    judged = {name: answer for name, answer in answers.items() if not isinstance(answer, HostError)}
     reached = [host for host in hosts if host.name in judged]
     expected = {ours: token} | {names[name]: token for name in judged}
     seen = on_all(reached, lambda host: _shared(config, host, "read", list(expected)))
@@ -107,7 +107,7 @@ def inspect(
             judge_shared(config, report, seen[report.host], expected, here)
         else:
             report.note("connection", "no")
-            report.problems.append(str(found[report.host]))
+            report.problems.append(str(answers[report.host]))
     judge_alike(reports, judged)
     return Inspection(reports)
 
@@ -177,10 +177,10 @@ def listening(config: SshCluster, hosts: Sequence[Host], mark: str) -> bool:
         return dict(host.call(facts, request, timeout_s=_CALL_S)["ports"])
 
     ours = True
-    for name, found in on_all(hosts, holders).items():
-        if isinstance(found, HostError):
-            raise ClusterError(str(found))
-        for port, holder in found.items():
+    for name, holders_of_host in on_all(hosts, holders).items():
+        if isinstance(holders_of_host, HostError):
+            raise ClusterError(str(holders_of_host))
+        for port, holder in holders_of_host.items():
             if holder is not None and not holder["ours"]:
                 raise ClusterError(f"host {name}: {_taken(config, port, holder)}")
             ours = ours and holder is not None
@@ -197,7 +197,7 @@ def ports_of(config: SshCluster, host: str) -> dict[str, str]:
 def judge(
     config: SshCluster,
     report: HostReport,
-    found: Facts,
+    facts: Facts,
     java: Sequence[int],
     python: Sequence[int],
 ) -> None:
@@ -206,15 +206,15 @@ def judge(
     Args:
         config: The cluster.
         report: The report of the host, which gets the findings.
-        found: The facts.
+        facts: The facts.
         java: The versions of the JDK that the builds of the night can use.
         python: The minor version of the Python that drivers run on.
     """
     report.note("connection", "ok")
-    _judge_java(report, found["java"], java)
-    _judge_python(config, report, found["python"], python)
+    _judge_java(report, facts["java"], java)
+    _judge_python(config, report, facts["python"], python)
     for check in _CHECKS:
-        check(config, report, found)
+        check(config, report, facts)
 
 
 def _judge_java(report: HostReport, java: Facts, majors: Sequence[int]) -> None:
@@ -245,9 +245,9 @@ def _judge_python(
     report.note("Python", there, "" if same else differs)
 
 
-def _judge_size(config: SshCluster, report: HostReport, found: Facts) -> None:
+def _judge_size(config: SshCluster, report: HostReport, facts: Facts) -> None:
     machine = config.hosts[report.host]
-    cores, free = found["cores"], found["free_memory_bytes"] // 2**20
+    cores, free = facts["cores"], facts["free_memory_bytes"] // 2**20
     lacking = []
     if machine.cores and machine.cores > cores:
         lacking.append(f"its worker offers {machine.cores} cores, it has {cores}")
@@ -259,34 +259,34 @@ def _judge_size(config: SshCluster, report: HostReport, found: Facts) -> None:
     report.note("free memory", f"{free / 1024:.1f} GiB", problem)
 
 
-def _judge_files(config: SshCluster, report: HostReport, found: Facts) -> None:
-    limit = found["open_files"]
+def _judge_files(config: SshCluster, report: HostReport, facts: Facts) -> None:
+    limit = facts["open_files"]
     problem = "" if limit is None else files_problem(limit)
     report.note("open files", "no limit" if limit is None else str(limit), problem)
 
 
-def _judge_disk(config: SshCluster, report: HostReport, found: Facts) -> None:
+def _judge_disk(config: SshCluster, report: HostReport, facts: Facts) -> None:
     least = {config.root: ROOT_BYTES, config.local_dir: LOCAL_BYTES, config.shared: SHARED_BYTES}
     problems = []
     for path, needed in least.items():
-        directory = found["directories"][path]
+        directory = facts["directories"][path]
         free = directory["free_bytes"] or 0
         if directory["problem"]:
             problems.append(f"{directory['problem']}; let the user of the connection write there")
         elif free < needed:
             too_few = f"{free / 1e9:.1f} GB are free in {path}, {needed / 1e9:.0f} GB are needed"
             problems.append(f"{too_few}; free some or choose another directory")
-    root = found["directories"][config.root]["free_bytes"] or 0
+    root = facts["directories"][config.root]["free_bytes"] or 0
     report.note("free disk", f"{root / 1e9:.0f} GB", " | ".join(problems))
 
 
-def _judge_ports(config: SshCluster, report: HostReport, found: Facts) -> None:
+def _judge_ports(config: SshCluster, report: HostReport, facts: Facts) -> None:
     address = config.hosts[report.host].address
     problems = [
         f"cannot listen on {address}:{port} ({holder['problem']}); correct its address"
         if holder["problem"]
         else _taken(config, port, holder)
-        for port, holder in found["ports"].items()
+        for port, holder in facts["ports"].items()
         if holder is not None and not holder["ours"]
     ]
     report.note("ports", "taken" if problems else "free", " | ".join(problems))
@@ -298,19 +298,19 @@ def _taken(config: SshCluster, port: str, holder: Facts) -> str:
     return f"port {port} is taken by {who}; end it, or give cluster {config.name} another port"
 
 
-def _judge_clock(config: SshCluster, report: HostReport, found: Facts) -> None:
-    offset, uncertainty = found["clock_offset"], found["clock_uncertainty"]
+def _judge_clock(config: SshCluster, report: HostReport, facts: Facts) -> None:
+    offset, uncertainty = facts["clock_offset"], facts["clock_uncertainty"]
     wrong = abs(offset) - uncertainty > config.max_clock_offset_s
     way = "ahead of" if offset > 0 else "behind"
     differs = f"its clock is {abs(offset):.1f} s {way} this machine's; keep both by NTP (chrony)"
     report.note("clock", f"{offset:+.2f} s ± {uncertainty:.2f}", differs if wrong else "")
 
 
-def _judge_load(config: SshCluster, report: HostReport, found: Facts) -> None:
-    cores = sum(process["cores"] for process in found["busy"])
+def _judge_load(config: SshCluster, report: HostReport, facts: Facts) -> None:
+    cores = sum(process["cores"] for process in facts["busy"])
     problem = ""
     if cores > BUSY_CORES:
-        first = found["busy"][0]
+        first = facts["busy"][0]
         most = f"most of all process {first['pid']} ({first['command']})"
         problem = f"others use {cores:.1f} cores, {most}; end it or wait until it has ended"
     report.note("others' load", f"{cores:.1f}", problem)
@@ -349,17 +349,17 @@ def judge_shared(
     report.note("shared", "no" if problem else "yes", problem)
 
 
-def judge_alike(reports: Sequence[HostReport], found: Mapping[str, Facts]) -> None:
+def judge_alike(reports: Sequence[HostReport], facts_of_hosts: Mapping[str, Facts]) -> None:
     """Note hosts that differ or change their frequency: figures get worse, but the night runs."""
     for what, key in (("CPU", "cpu_model"), ("kernel", "kernel")):
-        kinds = {name: str(facts[key] or "?") for name, facts in found.items()}
+        kinds = {name: str(facts[key] or "?") for name, facts in facts_of_hosts.items()}
         for report in reports:
             if report.host in kinds:
                 report.note(what, kinds[report.host])
         if len(set(kinds.values())) > 1:
-            told = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
-            reports[0].warnings.append(f"the hosts differ in {what}: {told}")
-    slow = [name for name, facts in found.items() if facts["governor"] not in _PERFORMANCE]
+            listed = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
+            reports[0].warnings.append(f"the hosts differ in {what}: {listed}")
+    slow = [name for name, facts in facts_of_hosts.items() if facts["governor"] not in _PERFORMANCE]
     if slow:
         remedy = "set it with cpupower frequency-set -g performance"
         problem = f"the CPU governor of {', '.join(slow)} is not performance"

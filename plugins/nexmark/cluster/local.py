@@ -87,8 +87,8 @@ class LocalCluster(SparkCluster):
         """Move the recordings, which are files on this machine."""
         host = socket.gethostname()
         request = {"find": pattern_of(self.scratch / "work", application)}
-        found = wait_until_whole(lambda: {host: files.main(request)["found"]}, executors)
-        for path in found[host]:
+        recordings = wait_until_whole(lambda: {host: files.main(request)["found"]}, executors)
+        for path in recordings[host]:
             target = directory / host / f"{executor_of(path)}.jfr"
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.move(path, target)

@@ -117,11 +117,11 @@ class RemoteCluster(SparkCluster):
             python: The minor version of the Python that its drivers run on.
         """
         with self._hosts() as hosts:
-            found = inspect(self.config, hosts, self.mark, java, python)
-        say(f"cluster {self.config.name}\n{found}")
-        for warning in found.warnings:
+            inspection = inspect(self.config, hosts, self.mark, java, python)
+        say(f"cluster {self.config.name}\n{inspection}")
+        for warning in inspection.warnings:
             say(f"warning: {warning}")
-        return found.problems
+        return inspection.problems
 
     def deploy(self, releases: list[Release], keep: int, say: Say) -> None:
         """Send the missing releases to all hosts at once; each host keeps `keep` of a kind."""
@@ -217,10 +217,14 @@ class RemoteCluster(SparkCluster):
         ours = {"mark": self.mark, "word": word}
         with self._hosts() as hosts:
             answers = _all_of(on_all(hosts, lambda host: _processes(host, "owned", ours)))
-            found = [(host, x["pid"]) for host in hosts for x in answers[host.name]["processes"]]
-            if not found:
+            candidates = [
+                (host, process["pid"])
+                for host in hosts
+                for process in answers[host.name]["processes"]
+            ]
+            if not candidates:
                 return False
-            host, pid = draws.choice(found)
+            host, pid = draws.choice(candidates)
             return bool(_processes(host, "kill", ours | {"pid": pid, "again": again})["killed"])
 
     def start_samplers(self, jobs: Release, query: str, interval_s: float) -> None:
@@ -247,27 +251,27 @@ class RemoteCluster(SparkCluster):
             def look() -> samplers.Found:
                 return _all_of(on_all(hosts, lambda host: samplers.recordings_on(host, pattern)))
 
-            found = samplers.wait_until_whole(look, executors)
+            recordings = samplers.wait_until_whole(look, executors)
             fetch = samplers.fetch_from
-            _all_of(on_all(hosts, lambda h: fetch(h, found[h.name], directory / h.name)))
+            _all_of(on_all(hosts, lambda h: fetch(h, recordings[h.name], directory / h.name)))
 
     def recorder_problem(self) -> str:
         """Return why a host's JDK cannot record, or why this machine cannot read it, or ''."""
         program = f"{self.config.java_home}/bin/jfr"
         with self._hosts() as hosts:
             outcomes = on_all(hosts, lambda host: samplers.recordings_on(host, program))
-        for name, found in outcomes.items():
-            if isinstance(found, HostError):
-                return str(found)
-            if not found:
+        for name, outcome in outcomes.items():
+            if isinstance(outcome, HostError):
+                return str(outcome)
+            if not outcome:
                 return f"host {name}: its JDK has no flight recorder: {program} is missing"
         return super().recorder_problem()
 
     def canary(self) -> dict[str, dict[str, float]]:
         """Run the canary on every host, on the disk for state."""
         request = {"directory": self.config.local_dir}
-        found = self._on_hosts(lambda host: host.call(canary, request, timeout_s=_CANARY_S))
-        return {name: answer["metrics"] for name, answer in found.items()}
+        answers = self._on_hosts(lambda host: host.call(canary, request, timeout_s=_CANARY_S))
+        return {name: answer["metrics"] for name, answer in answers.items()}
 
     def describe(self) -> dict[str, dict[str, Any]]:
         """Return the facts of every host, which are asked for at once."""
@@ -374,6 +378,10 @@ def _processes(host: Host, do: str, request: Mapping[str, Any]) -> dict[str, Any
 
 def _all_of(outcomes: Mapping[str, Outcome | HostError]) -> dict[str, Outcome]:
     """Return the answers of all hosts; raise the failures of hosts as one error."""
-    if problems := [str(x) for x in outcomes.values() if isinstance(x, HostError)]:
+    if problems := [
+        str(outcome) for outcome in outcomes.values() if isinstance(outcome, HostError)
+    ]:
         raise ClusterError(" | ".join(problems))
-    return {name: x for name, x in outcomes.items() if not isinstance(x, HostError)}
+    return {
+        name: outcome for name, outcome in outcomes.items() if not isinstance(outcome, HostError)
+    }

@@ -113,7 +113,7 @@ def check_upgrades(
         say: Gets each line for the person who waits.
     """
     planned = list(upgrades(night, deployments))
-    outcomes = {x.query: x for upgrade in planned for x in _not_known(upgrade, _UNFINISHED)}
+    outcomes = {row.query: row for upgrade in planned for row in _not_known(upgrade, _UNFINISHED)}
     results: list[Compatibility] = []
     record([*outcomes.values()])
     for upgrade in planned:
@@ -125,8 +125,8 @@ def check_upgrades(
             results += checked
         except (NexmarkError, OSError) as error:  # Spark does not start, the disk is full
             of_build = _not_known(upgrade, reason_of(error))
-        outcomes = {query: x for query, x in outcomes.items() if query not in upgrade.queries}
-        outcomes |= {x.query: x for x in of_build}
+        outcomes = {query: row for query, row in outcomes.items() if query not in upgrade.queries}
+        outcomes |= {row.query: row for row in of_build}
     write_whole(night.files.compatibility, json.dumps(as_json(results), indent=1) + "\n")
     record([*outcomes.values()])
     if results:

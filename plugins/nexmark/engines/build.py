@@ -78,8 +78,8 @@ def spark_version(spark_home: Path) -> str:
     names = [re.fullmatch(r"spark-core_[0-9.]+-(.+)\.jar", p.name) for p in _core_jars(spark_home)]
     versions = sorted({match[1] for match in names if match})
     if len(versions) != 1:
-        found = " and ".join(versions) or "none"
-        problem = f"expected one version of spark-core, found {found}"
+        listed = " and ".join(versions) or "none"
+        problem = f"expected one version of spark-core, found {listed}"
         raise BuildError(f"{spark_home}/jars: {problem}; give a build that is whole")
     return versions[0]
 

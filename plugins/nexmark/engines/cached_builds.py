@@ -47,22 +47,22 @@ def cached_builds(cache: Path) -> list[CachedBuild]:
         with suppress(OSError, ValueError, KeyError):
             known = json.loads(index.read_text())
             sources.setdefault(str(known["build"]), []).append((str(known["source"]), index))
-    found = []
+    builds = []
     for manifest in sorted(cache.glob("*.json")):
         if Manifest.read(manifest) is None:
             continue
-        own = sources.get(manifest.stem, [])
-        indexes = tuple(index for _, index in own)
-        found.append(
+        of_build = sources.get(manifest.stem, [])
+        indexes = tuple(index for _, index in of_build)
+        builds.append(
             CachedBuild(
                 name=manifest.stem,
                 directory=cache / manifest.stem,
-                sources=tuple(source for source, _ in own),
+                sources=tuple(source for source, _ in of_build),
                 indexes=indexes,
                 used=max(_times((manifest, *indexes)), default=0.0),
             )
         )
-    return found
+    return builds
 
 
 def note_use(index: Path) -> None:

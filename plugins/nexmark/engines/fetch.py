@@ -129,9 +129,9 @@ def _unpack(archive: Path, location: str, sha512: str, target: Path) -> None:
         target: The new directory.
     """
     with archive.open("rb") as packed:
-        found = hashlib.file_digest(packed, "sha512").hexdigest()
-    if found != sha512.lower():
-        problem = f"SHA-512 is {found}, but {sha512.lower()} was expected"
+        digest = hashlib.file_digest(packed, "sha512").hexdigest()
+    if digest != sha512.lower():
+        problem = f"SHA-512 is {digest}, but {sha512.lower()} was expected"
         remedy = "correct sha512, or get the file again"
         raise BuildError(f"tarball {location}: {problem}; {remedy}")
     try:
@@ -199,14 +199,16 @@ def _open(location: str, method: str = "GET") -> HTTPResponse:
 
 def _sha512(location: str, text: str) -> str:
     """Return the digest in a checksum file: of `sha512sum`, of `gpg --print-md`, or alone."""
-    found = set(re.findall(r"(?<![0-9a-f])[0-9a-f]{128}(?![0-9a-f])", text.lower()))
-    if not found:
+    digests = set(re.findall(r"(?<![0-9a-f])[0-9a-f]{128}(?![0-9a-f])", text.lower()))
+    if not digests:
         words = "".join(text.rpartition(":")[2].split()).lower()
-        found = set(re.findall(r"^[0-9a-f]{128}$", words))
-    if len(found) != 1:
+        digests = set(re.findall(r"^[0-9a-f]{128}$", words))
+    if len(digests) != 1:
         remedy = "publish what `sha512sum` prints of the tarball"
-        raise BuildError(f"{location}: {len(found)} SHA-512 digests in it, one is needed; {remedy}")
-    return str(found.pop())
+        raise BuildError(
+            f"{location}: {len(digests)} SHA-512 digests in it, one is needed; {remedy}"
+        )
+    return str(digests.pop())
 
 
 log = logging.getLogger(__name__)

@@ -197,8 +197,8 @@ def log_of(result: Path) -> Path:
 def last_words(log: Path, code: int | None = None) -> str:
     """Say in one line why the process with this log and exit code ended."""
     said = cause.last_words(log.read_text(errors="replace"), code)
-    _, told, why = said.partition(".py: error: ")
-    return (why if told else said)[:500]
+    _, is_job_error, why = said.partition(".py: error: ")
+    return (why if is_job_error else said)[:500]
 
 
 def progress(result: Path) -> list[dict[str, Any]]:

@@ -56,8 +56,8 @@ LEAST_SPARK = (3, 5)
 
 def spark_problem(spark_version: str) -> str:
     """Return the reason why the jobs do not run on a version of Spark, or ''."""
-    found = re.match(r"(\d+)\.(\d+)", spark_version)
-    if found is None or (int(found[1]), int(found[2])) >= LEAST_SPARK:
+    match = re.match(r"(\d+)\.(\d+)", spark_version)
+    if match is None or (int(match[1]), int(match[2])) >= LEAST_SPARK:
         return ""
     least = ".".join(map(str, LEAST_SPARK))
     return f"Spark {spark_version} is too old; give {least} or newer"
@@ -165,14 +165,14 @@ def job_python_problem(*spark_versions: str) -> str:
 
 def _installed(version: tuple[int, ...]) -> str:
     """Return the path of this Python if it is on the PATH and runs, else ''."""
-    found = shutil.which(f"python{_dotted(version)}") if version else None
-    if found is None:
+    python = shutil.which(f"python{_dotted(version)}") if version else None
+    if python is None:
         return ""
     try:  # pyenv has a program for each version that it knows, and it may refuse to run
-        run = subprocess.run([found, "-c", ""], capture_output=True, timeout=60)
+        run = subprocess.run([python, "-c", ""], capture_output=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return found if run.returncode == 0 else ""
+    return python if run.returncode == 0 else ""
 
 
 def _dotted(version: tuple[int, ...]) -> str:

@@ -111,13 +111,13 @@ def trial_result(
     reference: str | None,
 ) -> TrialResult:
     """Compare the arms of a trial with the first of them."""
-    own = {arm: _on_one_basis(runs, arm) for arm in arms}
-    first = own[arms[0]]
+    runs_of_arm = {arm: _on_one_basis(runs, arm) for arm in arms}
+    first = runs_of_arm[arms[0]]
     wanted = {run.measurement.digest for run in first}
     results = tuple(
-        _arm(query, arm, own[arm], first if arm != arms[0] else [], wanted, comparable)
-        if own[arm] and arm not in problems
-        else ArmResult(arm, len(own[arm]), problem=problems.get(arm, "was not measured"))
+        _arm(query, arm, runs_of_arm[arm], first if arm != arms[0] else [], wanted, comparable)
+        if runs_of_arm[arm] and arm not in problems
+        else ArmResult(arm, len(runs_of_arm[arm]), problem=problems.get(arm, "was not measured"))
         for arm in arms
     )
     return TrialResult(query, size, results, reference)
@@ -134,41 +134,45 @@ def _on_one_basis(runs: Sequence[ArmRun], arm: str) -> list[ArmRun]:
 def _arm(
     query: str,
     arm: str,
-    own: Sequence[ArmRun],
+    runs: Sequence[ArmRun],
     first: Sequence[ArmRun],
     wanted: set[str | None],
     comparable: bool,
 ) -> ArmResult:
-    measured = [run.measurement for run in own]
+    measured = [run.measurement for run in runs]
     digests = {str(one.digest) for one in measured}
-    gain = _gain(own, first)
-    found = attribute(
+    gain = _gain(runs, first)
+    attribution = attribute(
         query,
-        [x.observed for x in own],
-        [x.observed for x in first],
+        [run.observed for run in runs],
+        [run.observed for run in first],
         verdict=_changed(gain),
     )
     return ArmResult(
         arm=arm,
-        runs=len(own),
-        cpu_s_per_mevent=median(x.cpu_s_per_mevent for x in measured),
-        wall_s=median(x.wall_s for x in measured),
-        state_rows=max(x.state_rows_max for x in measured),
-        state_bytes=max(x.state_bytes_max for x in measured),
+        runs=len(runs),
+        cpu_s_per_mevent=median(measurement.cpu_s_per_mevent for measurement in measured),
+        wall_s=median(measurement.wall_s for measurement in measured),
+        state_rows=max(measurement.state_rows_max for measurement in measured),
+        state_bytes=max(measurement.state_bytes_max for measurement in measured),
         exchanges=measured[0].exchanges,
         stateful_operators=measured[0].stateful_operators,
         digests=tuple(sorted(digests)),
         equal=(len(digests) == 1 and digests == wanted) if comparable else None,
         gain=gain,
-        attribution=found,
+        attribution=attribution,
     )
 
 
-def _gain(own: Sequence[ArmRun], first: Sequence[ArmRun]) -> Gain | None:
+def _gain(runs: Sequence[ArmRun], first: Sequence[ArmRun]) -> Gain | None:
     """Return the paired estimate."""
-    theirs = {x.pair: x.measurement.cpu_s_per_mevent for x in first}
-    pairs = [(x.measurement.cpu_s_per_mevent, theirs[x.pair]) for x in own if x.pair in theirs]
-    change = ratio_of([x for x, _ in pairs], [x for _, x in pairs])
+    of_first = {run.pair: run.measurement.cpu_s_per_mevent for run in first}
+    pairs = [
+        (run.measurement.cpu_s_per_mevent, of_first[run.pair])
+        for run in runs
+        if run.pair in of_first
+    ]
+    change = ratio_of([cpu for cpu, _ in pairs], [cpu for _, cpu in pairs])
     if change is None or change.lo is None or change.hi is None:
         return None
     return Gain(1 - change.ratio, 1 - change.hi, 1 - change.lo, len(pairs))
@@ -184,11 +188,11 @@ def _changed(gain: Gain | None) -> Value | None:
 def crossings(results: Sequence[TrialResult]) -> list[Crossing]:
     """Return where gains turn round between two sizes that follow each other."""
     gains: dict[tuple[str, str], list[tuple[int, Gain]]] = {}
-    for result in sorted(results, key=lambda x: x.size):
+    for result in sorted(results, key=lambda trial: trial.size):
         for each in result.arms:
             if each.gain is not None:
                 gains.setdefault((result.query, each.arm), []).append((result.size, each.gain))
-    found = []
+    crossings = []
     for (query, arm), row in gains.items():
         for (small, low), (big, high) in pairwise(row):
             if (low.share > 0) != (high.share > 0):
@@ -196,5 +200,5 @@ def crossings(results: Sequence[TrialResult]) -> list[Crossing]:
                 ends = [math.log1p(-gain.share) for gain in (low, high)]
                 size = small * (big / small) ** (ends[0] / (ends[0] - ends[1]))
                 sure = low.is_certain and high.is_certain
-                found.append(Crossing(query, arm, size, (small, big), sure, high.share > 0))
-    return found
+                crossings.append(Crossing(query, arm, size, (small, big), sure, high.share > 0))
+    return crossings

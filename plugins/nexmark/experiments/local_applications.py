@@ -78,14 +78,14 @@ class LocalApplications:
         shutil.rmtree(place, ignore_errors=True)  # of a try before this one
         (place / EVENT_LOG).mkdir(parents=True)
         scratch.mkdir(exist_ok=True)
-        own = {"spark.driver.memory": memory, **_CONFS, **confs}
+        all_confs = {"spark.driver.memory": memory, **_CONFS, **confs}
         quick = "" if sampled else untimed_options(build.spark_home, build.version)
         options = (temporary_files(scratch), quick, confs.get(_JAVA_OPTIONS, ""))
-        own[_JAVA_OPTIONS] = " ".join(filter(None, options))
+        all_confs[_JAVA_OPTIONS] = " ".join(filter(None, options))
         if sampled:
             events = (place / EVENT_LOG).as_uri()
-            own |= {"spark.eventLog.enabled": "true", "spark.eventLog.dir": events}
-        command = submitted(build.spark_home, program, arguments, own)
+            all_confs |= {"spark.eventLog.enabled": "true", "spark.eventLog.dir": events}
+        command = submitted(build.spark_home, program, arguments, all_confs)
         log = place / "log.txt"
         try:
             if sampled:

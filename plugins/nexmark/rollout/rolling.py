@@ -39,8 +39,8 @@ def judged(store: Store, stage: RolloutStage, run: str) -> RolloutStage:
     page = RunDirectory.of_night(run).evidence
     named = " | ".join(f"{step.query} {step.red}" for step in steps if step.red)
     why = (named or report.lines[0]) if red else ""
-    found = {"night": run, "evidence": str(page), "steps": tuple(steps), "why": why}
-    return stage.model_copy(update={**found, "state": "red" if red else "green"})
+    outcome = {"night": run, "evidence": str(page), "steps": tuple(steps), "why": why}
+    return stage.model_copy(update={**outcome, "state": "red" if red else "green"})
 
 
 def _step(row: Row, survives: CompatibilityRow | None) -> QueryStep:
@@ -92,11 +92,15 @@ def resumed(rollout: Rollout, store: Store, who: str, reason: str | None) -> Rol
     now = datetime.now(UTC)
     said = f"{now:%Y-%m-%d %H:%M} UTC by {who}: {reason}"
     if reason is None:
-        rows = [x for x in store.acceptances() if x.night_id == stage.night and not x.over(now)]
+        rows = [
+            row for row in store.acceptances() if row.night_id == stage.night and not row.over(now)
+        ]
         covered, red = {row.query: row for row in rows}, [step.query for step in stage.red]
         if not red or not covered.keys() >= set(red):
             raise NexmarkError(f"rollout {rollout.name}: {stopped_by(rollout)}; {remedy(rollout)}")
-        said = "; ".join(f"{x} by {covered[x].who}: {covered[x].reason}" for x in red)
+        said = "; ".join(
+            f"{query} by {covered[query].who}: {covered[query].reason}" for query in red
+        )
     changed = stage.model_copy(update={"state": "accepted", "accepted": said})
     return rollout.with_stage(rollout.stages.index(stage), changed)
 
@@ -145,8 +149,16 @@ def _all(rollout: Rollout) -> list[list[str]]:
             state = "green" if stage.steps else stage.state
             if step.red:
                 state = "accepted" if stage.accepted else "red"
-            found = (step.verdict, step.outcome, step.forward, step.backward)
-            rows.append([str(number), step.query, state, gain(step), *(x or "-" for x in found)])
+            outcomes = (step.verdict, step.outcome, step.forward, step.backward)
+            rows.append(
+                [
+                    str(number),
+                    step.query,
+                    state,
+                    gain(step),
+                    *(outcome or "-" for outcome in outcomes),
+                ]
+            )
     return rows
 
 

@@ -97,8 +97,8 @@ class Rollout(Model):
     def params(self) -> Mapping[str, object]:
         """Return the params that all its nights share, without the queries."""
         same = {"engine", "workload", "cluster", "build", "against", "repetitions"}
-        own = {"candidate_conf": dict(self.conf), "mode": Mode.PAIRED, "compatibility": True}
-        return self.model_dump(include=same) | own
+        of_rollout = {"candidate_conf": dict(self.conf), "mode": Mode.PAIRED, "compatibility": True}
+        return self.model_dump(include=same) | of_rollout
 
     def with_stage(self, place: int, stage: RolloutStage) -> Rollout:
         """Return the same with another stage at a place; written."""
@@ -205,7 +205,10 @@ def _begun(asked: RolloutParams, config: Config) -> Rollout:
         against=old,
         repetitions=asked.repetitions or config.gate.pairs,
         conf=spark_confs(asked.candidate_conf),
-        stages=tuple(RolloutStage(queries=x) for x in parse_stages(asked.stages, workload.queries)),
+        stages=tuple(
+            RolloutStage(queries=queries)
+            for queries in parse_stages(asked.stages, workload.queries)
+        ),
     )
     if file_of(new.name).exists():
         raise NexmarkError(f"name: rollout {new.name} is there; resume it, or name another")

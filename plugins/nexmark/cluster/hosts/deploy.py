@@ -84,10 +84,10 @@ def _deploy(
     known: dict[str, Any] = {"root": root, "name": name, "digest": archive.digest}
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            found = host.call(releases, {"do": "look", **known}, timeout_s=_LOOK_S)
-            if found["whole"]:
+            present = host.call(releases, {"do": "look", **known}, timeout_s=_LOOK_S)
+            if present["whole"]:
                 break
-            offset = archive.agreed(found["part_bytes"], found["part_sha256"])
+            offset = archive.agreed(present["part_bytes"], present["part_sha256"])
             resumed = max(resumed, offset)
             request = {"do": "receive", **known, "offset": offset, **archive.description}
             host.call(releases, request, timeout_s=_SEND_S, data=archive.chunks(offset))

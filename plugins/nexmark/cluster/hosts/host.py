@@ -50,7 +50,7 @@ def program_command(python: str) -> list[str]:
 def program_input(program: ModuleType, request: Request) -> bytes:
     """Return the first line for `program_command`; the last line of its output is the result."""
     before = _LIBRARY[: _LIBRARY.index(program)] if program in _LIBRARY else _LIBRARY
-    sources = [[x.__name__, inspect.getsource(x)] for x in (*before, program)]
+    sources = [[module.__name__, inspect.getsource(module)] for module in (*before, program)]
     return json.dumps({"modules": sources, "request": dict(request)}).encode() + b"\n"
 
 

@@ -166,18 +166,18 @@ def wait_until_whole(
     deadline = time.monotonic() + wait_s
     before: Found | None = None
     while True:
-        found = {
+        recordings = {
             host: {path: size for path, size in paths.items() if executor_of(path) in executors}
             for host, paths in look().items()
         }
-        sizes = [size for of_host in found.values() for size in of_host.values()]
-        if len(sizes) == len(executors) and all(sizes) and found == before:
-            return found
+        sizes = [size for of_host in recordings.values() for size in of_host.values()]
+        if len(sizes) == len(executors) and all(sizes) and recordings == before:
+            return recordings
         if time.monotonic() > deadline:
             some = f"{sum(map(bool, sizes))} of {len(executors)} executors wrote a flight recording"
             remedy = "see what the others logged in the directory of their worker"
             raise ClusterError(f"{some}; {remedy}")
-        before = found
+        before = recordings
         time.sleep(poll_s)
 
 
