@@ -237,9 +237,9 @@ def _bench(bench: _Bench, count: int) -> int:
 
 
 def _common_basis(*measurements: Measurement) -> str:
-    from nexmark.model import Basis
+    from nexmark.model import common_basis
 
-    return Basis.STEADY if all(x.basis == Basis.STEADY for x in measurements) else Basis.APPLICATION
+    return common_basis(x.cpu_s_per_mevent_steady for x in measurements)
 
 
 def _cpu(measurement: Measurement, basis: str) -> float:

@@ -77,12 +77,12 @@ class Basis(StrEnum):
     """The whole life of the executors, start-up included."""
 
 
-def common_basis(steady: Iterable[float | None]) -> Basis:
+def common_basis(steady: Iterable[object | None]) -> Basis:
     """Return the basis on which repetitions are compared, whoever compares them.
 
-    The steady state if each of them has a figure of it, else the whole application. ``steady`` has
-    the figure of each repetition that counts, of all arms; None where its steady state was too
-    short to be measured.
+    The steady state if each of them has one, else the whole application. ``steady`` has the figure
+    (or the window) of each repetition that counts, of all arms; None where its steady state was
+    too short to be measured.
     """
     return Basis.STEADY if all(figure is not None for figure in steady) else Basis.APPLICATION
 

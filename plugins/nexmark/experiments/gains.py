@@ -12,7 +12,7 @@ from nexmark.attribution.attribute import attribute
 from nexmark.attribution.explained import Attribution
 from nexmark.attribution.ranking import ratio_of
 from nexmark.experiments.arm_runs import ArmRun
-from nexmark.model import MIN_PAIRS, Basis, Value
+from nexmark.model import MIN_PAIRS, Basis, Value, common_basis
 
 
 @dataclass(frozen=True)
@@ -124,9 +124,9 @@ def trial_result(
 
 
 def _on_one_basis(runs: Sequence[ArmRun], arm: str) -> list[ArmRun]:
-    """Return the runs of an arm, on a basis that all runs of the trial have."""
+    """Return the runs of an arm, on the basis that all runs of the trial have."""
     mine = [run for run in runs if run.arm == arm]
-    if all(run.measurement.basis == Basis.STEADY for run in runs):
+    if common_basis(run.measurement.cpu_s_per_mevent_steady for run in runs) is Basis.STEADY:
         return mine
     return [run.over_application() for run in mine]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from nexmark.errors import NexmarkError
-from nexmark.model import CONFIRMATION, Arm, Basis, Stage, grouped
+from nexmark.model import CONFIRMATION, Arm, Basis, Stage, common_basis, grouped
 from nexmark.night.kinds import kind_of
 from nexmark.night.night_progress import say
 from nexmark.night.night_runs import runs_of
@@ -86,9 +86,9 @@ def _draw(night: Night, query: str, runs: Sequence[Run], directory: Path) -> "Fl
 
     samples = GroupSamples.read(night, CONFIRMATION)
     recorded = {run.arm: _recorded(night, run, samples) for run in runs}
-    steady = all(each.window for each in recorded.values())
+    basis = common_basis(each.window for each in recorded.values())
+    steady = basis is Basis.STEADY
     profiles = {arm: _profile(night, each, steady) for arm, each in recorded.items()}
-    basis = Basis.STEADY if steady else Basis.APPLICATION
     return write_flames(directory, query, profiles[Arm.BASELINE], profiles[Arm.CANDIDATE], basis)
 
 
