@@ -1,33 +1,35 @@
 """Tonight's reds by the build in which they began, and the acceptances with their reasons."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from nexmark.evidence.night_rows import NightRows
 from nexmark.secrets import without_secrets
 from nexmark.store import Store
 from nexmark.store.accepting import COUNTS, SUPERSEDED, states
 from nexmark.store.table_rows import AcceptanceRow, NightRow
 from nexmark.verdict.acks import Alarm, Group, group_by_first_bad
+from nexmark.verdict.verdict import Verdict
 
 NIGHTS = 100  # so far back an alarm is followed
 BUILD = 19  # characters of a build's name that are shown: enough to tell it by
 
 
-def alarm_lines(store: Store, night: NightRow) -> list[str]:
+def alarm_lines(store: Store, stored: NightRows) -> list[str]:
     """Return a line per open group: ``since build 4.3.0 sha256:.. (night ..): q5 1.120``."""
     return [
         f"{since_of(store, group)}: {', '.join(map(_alarm, group.alarms))}"
-        for group in alarm_groups(store, night)
+        for group in alarm_groups(store, stored.night, stored.verdicts)
     ]
 
 
-def alarm_groups(store: Store, night: NightRow) -> list[Group]:
-    """Return what is red in a night and not accepted, by the build that it began with."""
-    red = {x.key for x in store.verdicts(night.id) if x.red}
+def alarm_groups(store: Store, night: NightRow, verdicts: Sequence[Verdict]) -> list[Group]:
+    """Return which of the verdicts on a night are red, by the build with which each began."""
+    red = {x.key for x in verdicts if x.red}
     if not red:
         return []
-    tonight = [x for x in store.verdicts(night.id) if x.key in red]
+    tonight = [x for x in verdicts if x.key in red]
     earlier = [x for x in store.earlier(night.id, NIGHTS, {query for query, _ in red}) if x]
     builds = store.candidates(verdicts[0].night for verdicts in earlier)
     history = [(builds[verdicts[0].night], verdicts) for verdicts in earlier]
@@ -68,8 +70,8 @@ def acks_of(store: Store, dags: Collection[str]) -> list[Acknowledged]:
     return [Acknowledged(x, state) for x, state in found if x.night_id.partition("/")[0] in dags]
 
 
-def acks_for(store: Store, night: NightRow) -> list[Acknowledged]:
+def acks_for(stored: NightRows) -> list[Acknowledged]:
     """Return what was accepted for the engine, workload and cluster of a night, oldest first."""
-    rows = store.acceptances(night.engine, night.workload, night.cluster)
-    covers = {x.acceptance: x.query for x in store.verdicts(night.id)}
-    return [Acknowledged(row, x, covers.get(row.id)) for row, x in states(rows, datetime.now(UTC))]
+    covers = {x.acceptance: x.query for x in stored.verdicts}
+    known = states(stored.acceptances, datetime.now(UTC))
+    return [Acknowledged(row, state, covers.get(row.id)) for row, state in known]

@@ -15,6 +15,7 @@ from nexmark.attribution.differences import (
     usual,
 )
 from nexmark.attribution.explained import Attribution, CostChange, Observed, Plan, words
+from nexmark.evidence.night_rows import NightRows
 from nexmark.evidence.pairs import arms_of
 from nexmark.evidence.rows import Row
 from nexmark.model import ARMS, MIN_PAIRS, SUITE, WALL, Arm, grouped
@@ -23,7 +24,7 @@ from nexmark.secrets import without_secrets
 from nexmark.store import Store
 from nexmark.store.gate_rows import observed, plan_of
 from nexmark.store.records import plan_id
-from nexmark.store.table_rows import NightRow, RepetitionRow
+from nexmark.store.table_rows import RepetitionRow
 from nexmark.verdict.verdict import Verdict
 
 EXPLAINED = 3  # the most red queries that are explained under the table; the evidence explains all
@@ -132,24 +133,22 @@ def attribution_between(
     )
 
 
-def attributions(store: Store, night: NightRow, queries: Iterable[str]) -> dict[str, Attribution]:
+def attributions(store: Store, stored: NightRows, queries: Iterable[str]) -> dict[str, Attribution]:
     """Return the attributions of some queries of a night, by query, where there are any."""
-    verdicts = store.verdicts(night.id)
-    found = ((query, attribution_of(store, night.id, query, verdicts)) for query in queries)
-    return {query: one for query, one in found if one is not None}
+    run, verdicts = stored.night.id, stored.verdicts
+    every = ((query, attribution_of(store, run, query, verdicts)) for query in queries)
+    return {query: attribution for query, attribution in every if attribution is not None}
 
 
-def attribution_lines(
-    store: Store, night: NightRow, rows: Sequence[Row], repetitions: Iterable[RepetitionRow]
-) -> list[str]:
+def attribution_lines(store: Store, stored: NightRows, rows: Sequence[Row]) -> list[str]:
     """Return a line on each of the first red queries, and one on plans that changed unnoticed."""
     red = [row.query for row in rows if row.red and row.ratio]
     lines = [
         f"Why {query}: {one.kind.value}: {shorten(why, WIDTH, placeholder=' ...')}."
-        for query, one in attributions(store, night, red[:EXPLAINED]).items()
+        for query, one in attributions(store, stored, red[:EXPLAINED]).items()
         if (why := words(one))
     ]
-    arms = arms_of(repetitions)
+    arms = arms_of(stored.repetitions)
     quiet = [row.query for row in rows if not row.red]
     if changed := [x for x in quiet if x in arms and arms[x].plan is PlanState.CHANGED]:
         names = ", ".join(changed)
@@ -259,15 +258,16 @@ def _one_or_few(
     return f"{len(shown)} values, as {shown[0]}"
 
 
-def reproduce(store: Store, night: NightRow, query: str) -> str:
+def reproduce(store: Store, stored: NightRows, query: str) -> str:
     """Return the line that measures the candidate against what ``query`` was compared with.
 
     Where the night compared it with nothing, it measures the candidate alone. A
     password in the URL of a build is not shown: it has to be put in again.
     """
+    night = stored.night
     options = {
         "--build": store.build(night.build_id).source,
-        "--against": _against(store, night, query),
+        "--against": _against(store, stored, query),
         "--queries": ",".join(night.queries) if query == SUITE else query,
         "--workload": night.workload,
         "--cluster": night.cluster,
@@ -280,16 +280,17 @@ def reproduce(store: Store, night: NightRow, query: str) -> str:
         words += [name, without_secrets(value)] if value else []
     for key, value in (night.candidate_conf or {}).items():
         words += ["--candidate-conf", f"{key}={hidden(str(key), str(value))}"]
-    if any(row.red and row.query == query for row in store.compatibility(night.id)):
+    if any(row.red and row.query == query for row in stored.compatibility):
         words.append("--compatibility")
     return shlex.join(words)
 
 
-def _against(store: Store, night: NightRow, query: str) -> str:
-    """Return the build that a query was compared with, "" for none."""
-    builds = night.baselines or {}
+def _against(store: Store, stored: NightRows, query: str) -> str:
+    """Return the source of the build that a query was compared with, "" for none."""
+    builds = stored.night.baselines or {}
     build = next(iter(builds.values()), None) if query == SUITE else builds.get(query)
     if build is None:
-        runs = {x.query: x.baseline_run for x in store.verdicts(night.id) if x.decides}
-        build = store.night(run).build_id if (run := runs.get(query)) else None
+        verdict = stored.deciding(query)
+        run = verdict.baseline_run if verdict else None
+        build = store.night(run).build_id if run else None
     return store.build(str(build)).source if build else ""

@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
+from nexmark.evidence.night_rows import NightRows
 from nexmark.model import CONFIRMATION, CPU, Mode, Value, grouped, median_of
 from nexmark.night.run_directory import RunDirectory
 from nexmark.store import Store, history
@@ -76,10 +77,9 @@ def self_tests(
     return SelfTests(tuple(rows), rates(results, version))
 
 
-def self_tests_of(store: Store, night: NightRow) -> SelfTests:
+def self_tests_of(store: Store, stored: NightRows) -> SelfTests:
     """Return the self-tests of the version of the gate that judged a night."""
-    versions = [row.gate_version for row in store.verdicts(night.id)]
-    return self_tests(store, night.engine, max(versions, default=None))
+    return self_tests(store, stored.night.engine, stored.gate_version)
 
 
 @of_one_moment

@@ -11,6 +11,7 @@ from nexmark.evidence import gate_health
 from nexmark.evidence.alarms import Acknowledged, acks_for, alarm_lines
 from nexmark.evidence.explaining import attribution_lines, attributions, confs_by_arm, reproduce
 from nexmark.evidence.night_list import GREEN, NOT_COMPARED, NOT_JUDGED, RED, Look, look
+from nexmark.evidence.night_rows import NightRows, night_rows
 from nexmark.evidence.pairs import STAGES, Arms, arms_of
 from nexmark.evidence.rows import Row, rows_of
 from nexmark.evidence.signoffs import SignOffDecision
@@ -177,23 +178,29 @@ SORTS: Mapping[str, Callable[[QueryLine], tuple[Any, ...]]] = {
 @of_one_moment
 def make_report(store: Store, run: str) -> Report:
     """Return the report of a run; StoreError when the run is not known."""
-    night = store.find_run(run)
-    repetitions = store.repetitions(night.id, leave_out=("batch_list", "confs"))
-    return _report(store, night, repetitions, gate_health.self_tests_of(store, night))
+    stored = night_rows(store, store.find_run(run), leave_out=("batch_list", "confs"))
+    return report_of(store, stored)
 
 
-def _report(
-    store: Store, night: NightRow, runs: Sequence[RepetitionRow], tests: gate_health.SelfTests
+def report_of(
+    store: Store, stored: NightRows, tests: gate_health.SelfTests | None = None
 ) -> Report:
-    rows = rows_of(store, night, runs)
-    suite = next((row for row in store.verdicts(night.id) if row.query == SUITE), None)
-    upgrades = Upgrades(tuple(store.compatibility(night.id)))
-    what, why, after = summary(night, rows, suite, upgrades.red)
-    explained = attribution_lines(store, night, rows, runs)
+    """Return the report of a night whose rows are read; ``tests``: its self-tests, if known."""
+    rows, suite = rows_of(stored), stored.suite
+    upgrades = Upgrades(tuple(stored.compatibility))
+    tests = gate_health.self_tests_of(store, stored) if tests is None else tests
+    what, why, after = summary(stored.night, rows, suite, upgrades.red)
+    explained = attribution_lines(store, stored, rows)
     watched = watch_lines(rows, suite)
-    lines = (what, why, *explained, *watched, after, *health(night, rows, tests))
-    alarms = tuple(alarm_lines(store, night))
-    return Report(night, tuple(rows), lines, failed(rows, suite), alarms, upgrades)
+    lines = (what, why, *explained, *watched, after, *health(stored.night, rows, tests))
+    return Report(
+        night=stored.night,
+        rows=tuple(rows),
+        lines=lines,
+        failed=failed(rows, suite),
+        alarms=tuple(alarm_lines(store, stored)),
+        upgrades=upgrades,
+    )
 
 
 def _colour(report: Report) -> str:
@@ -209,12 +216,11 @@ def night_evidence(
     store: Store, night: NightRow, decision: SignOffDecision | None = None, deep: bool = True
 ) -> NightEvidence:
     """Return what is known of a night; ``deep``: also why each of its queries changed."""
-    repetitions = store.repetitions(night.id, leave_out=("batch_list",))
-    tests = gate_health.self_tests_of(store, night)
-    report = _report(store, night, repetitions, tests)
-    verdicts = store.verdicts(night.id)
+    stored = night_rows(store, night)
+    repetitions, verdicts = stored.repetitions, stored.verdicts
+    tests = gate_health.self_tests_of(store, stored)
+    report = report_of(store, stored, tests)
     arms = arms_of(repetitions, accepted_arms(store, verdicts))
-    canaries = store.canaries(night.id)
     before, after = history.neighbours(store, night)
     return NightEvidence(
         night=night,
@@ -224,16 +230,16 @@ def night_evidence(
         lines=tuple(lines_of(report.rows, verdicts, arms)),
         builds=tuple(builds_of(store, night, verdicts)),
         verdicts=tuple(verdicts),
-        validations=tuple(store.validations(night.id)),
-        hosts=tuple(gate_health.hosts_of(canaries)),
+        validations=tuple(stored.validations),
+        hosts=tuple(gate_health.hosts_of(stored.canaries)),
         host_names=tuple(sorted({host for row in repetitions for host in row.hosts or ()})),
         host_facts=gate_health.host_facts(night),
-        canary=tuple(gate_health.canary_of(canaries)),
+        canary=tuple(gate_health.canary_of(stored.canaries)),
         confs=confs_by_arm(row for row in repetitions if row.stage in STAGES),
         self_tests=tests,
-        acks=tuple(acks_for(store, night)),
-        reproduce={x.query: reproduce(store, night, x.query) for x in report.rows if x.red},
-        attributions=attributions(store, night, night.queries) if deep else {},
+        acks=tuple(acks_for(stored)),
+        reproduce={x.query: reproduce(store, stored, x.query) for x in report.rows if x.red},
+        attributions=attributions(store, stored, night.queries) if deep else {},
         before=before,
         after=after,
     )

@@ -16,6 +16,7 @@ from nexmark.evidence.creep import Creep, creeps_of
 from nexmark.evidence.gate_health import canary_around, host_facts
 from nexmark.evidence.night_evidence import CommonEvidence, accepted_arms, builds_of
 from nexmark.evidence.night_list import Look, look
+from nexmark.evidence.night_rows import NightRows, night_rows
 from nexmark.evidence.rows import ArmLatency, latencies_of
 from nexmark.expectations.checks import reference_sql
 from nexmark.flames.flame_files import Flames, flames_of
@@ -88,44 +89,49 @@ def query_evidence(
     store: Store,
     night: NightRow,
     query: str,
-    repetitions: Sequence[RepetitionRow] | None = None,
+    stored: NightRows | None = None,
     since: str | None = None,
 ) -> QueryEvidence:
     """Return all evidence on one query of a night.
 
-    ``repetitions`` are all of the night and ``since`` names the build with which an alarm on the
-    query began; both are looked up where they are not given.
+    Args:
+        store: the results database.
+        night: the night.
+        query: the query, or the suite.
+        stored: the rows of the night with their batches; read where they are not given.
+        since: the build with which an alarm on the query began; looked up where it is not given.
     """
-    if repetitions is None:
-        repetitions = store.repetitions(night.id, None if query == SUITE else [query])
-    runs = [row for row in repetitions if query in (row.query, SUITE)]
+    suite = query == SUITE
+    if stored is None:
+        repetitions = store.repetitions(night.id, None if suite else [query])
+        stored = night_rows(store, night, repetitions)
+    runs = [row for row in stored.repetitions if suite or row.query == query]
     own = [row for row in runs if row.stage in paired.STAGES]
-    alone = () if query == SUITE else own
-    verdicts = [row for row in store.verdicts(night.id) if row.query == query]
-    deciding = next((row for row in verdicts if row.decides), None)
+    alone = () if suite else own
+    verdicts = [row for row in stored.verdicts if row.query == query]
+    deciding = stored.deciding(query)
     arms = paired.arms_of(alone, accepted_arms(store, verdicts)).get(query, paired.Arms())
     metric = deciding.metric if deciding else CPU
     sides = explaining.compared_arms(store, night.id, query, verdicts)
-    suite = query == SUITE
     confs = explaining.confs_of_suite(own) if suite else explaining.confs_of(sides)
     found = paired.pairs_of(alone, deciding.basis if deciding else None, metric)
     points = trail(store, night, query, metric, NIGHTS)
     before, after = history.neighbours(store, night)
-    builds = builds_of(store, night, store.verdicts(night.id))
+    builds = builds_of(store, night, stored.verdicts)
     return QueryEvidence(
         night=night,
         query=query,
-        since=_since(store, night, verdicts) if since is None else since,
+        since=_since(store, stored, verdicts) if since is None else since,
         verdicts=tuple(verdicts),
-        validations=tuple(x for x in store.validations(night.id) if x.query == query),
+        validations=tuple(x for x in stored.validations if x.query == query),
         builds=tuple(x for x in builds if query in (*x.queries, SUITE)),
-        reproduce=explaining.reproduce(store, night, query),
-        runs=() if query == SUITE else tuple(runs),
+        reproduce=explaining.reproduce(store, stored, query),
+        runs=() if suite else tuple(runs),
         pairs=tuple(found),
         points=tuple(points),
         changes=tuple(lasting_changes(points)),
         creeps=tuple(creeps_of(store, night, query, metric)),
-        acks=tuple(x for x in acks_for(store, night) if x.row.query == query),
+        acks=tuple(x for x in acks_for(stored) if x.row.query == query),
         plans=explaining.plans_of(store, alone, sides),
         confs=explaining.confs_by_arm([x for x in own if x.arm in ARMS], most=None),
         conf_differences=explaining.confs_compared(*confs),
@@ -133,7 +139,7 @@ def query_evidence(
         host_facts=host_facts(night),
         canary=tuple(
             canary_around(
-                store.canaries(night.id), query, confirmed=any(x.stage > Stage.FIRST for x in runs)
+                stored.canaries, query, confirmed=any(x.stage > Stage.FIRST for x in runs)
             )
         ),
         latencies=tuple(latencies_of(alone)),
@@ -163,9 +169,9 @@ def source_of(query: str) -> QuerySource | None:
     return QuerySource(reference_sql(query), text, place, title)
 
 
-def _since(store: Store, night: NightRow, verdicts: Sequence[Verdict]) -> str:
-    red = {(row.query, row.metric) for row in verdicts if row.red}
-    for group in alarm_groups(store, night) if red else ():
-        if any((x.verdict.query, x.verdict.metric) in red for x in group.alarms):
+def _since(store: Store, stored: NightRows, verdicts: Sequence[Verdict]) -> str:
+    red = {verdict.key for verdict in verdicts if verdict.red}
+    for group in alarm_groups(store, stored.night, stored.verdicts) if red else ():
+        if any(alarm.verdict.key in red for alarm in group.alarms):
             return since_of(store, group)
     return ""

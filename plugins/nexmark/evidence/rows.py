@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from nexmark.evidence.night_rows import NightRows
 from nexmark.model import (
     ARMS,
     CPU,
@@ -17,8 +18,7 @@ from nexmark.model import (
     median_of,
     metric_of,
 )
-from nexmark.store import Store
-from nexmark.store.table_rows import NightRow, RepetitionRow, ValidationRow
+from nexmark.store.table_rows import RepetitionRow, ValidationRow
 from nexmark.verdict.verdict import Verdict
 
 
@@ -110,11 +110,12 @@ class Row:
         return self.verdict is not None and self.verdict.acceptance is not None
 
 
-def rows_of(store: Store, night: NightRow, repetitions: Iterable[RepetitionRow]) -> list[Row]:
+def rows_of(stored: NightRows) -> list[Row]:
     """Return the rows of a night in the order its queries were asked for."""
-    verdicts = {row.query: row for row in store.verdicts(night.id) if row.decides}
-    validations = {x.query: x for x in store.validations(night.id) if x.arm == Arm.CANDIDATE}
-    first = [x for x in repetitions if x.arm == Arm.CANDIDATE and x.stage == Stage.FIRST]
+    night = stored.night
+    verdicts = {row.query: row for row in stored.verdicts if row.decides}
+    validations = {x.query: x for x in stored.validations if x.arm == Arm.CANDIDATE}
+    first = [x for x in stored.repetitions if x.arm == Arm.CANDIDATE and x.stage == Stage.FIRST]
     measured = grouped(first, lambda row: row.query)
     rows = [
         _row(query, measured.get(query, ()), verdicts.get(query), validations.get(query))

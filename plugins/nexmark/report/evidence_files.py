@@ -21,7 +21,8 @@ from typing import Any
 
 from nexmark.config import paths
 from nexmark.evidence.alarms import alarm_groups, since_of
-from nexmark.evidence.night_evidence import NightEvidence, Report, make_report, night_evidence
+from nexmark.evidence.night_evidence import NightEvidence, Report, night_evidence, report_of
+from nexmark.evidence.night_rows import night_rows
 from nexmark.evidence.query_evidence import query_evidence
 from nexmark.evidence.rows import Row
 from nexmark.evidence.signoffs import EVIDENCE, HTML, SUMS, digest, seal
@@ -60,8 +61,8 @@ def write_report(directory: Path, store: Store, run: str) -> Report:
     table.txt is what a person reads; results.csv has a line per query, raw numbers; repetitions.csv
     one per repetition, every figure; results.json all of it, with verdicts and validations.
     """
-    report = make_report(store, run)
-    night = report.night
+    stored = night_rows(store, store.find_run(run), leave_out=())
+    report, night = report_of(store, stored), stored.night
     rows = [
         {
             **plain_row(row),
@@ -70,7 +71,6 @@ def write_report(directory: Path, store: Store, run: str) -> Report:
         }
         for row in report.rows
     ]
-    repetitions = store.repetitions(night.id)
     content = {
         "schema_version": _REPORT_SCHEMA,
         "night": plain(night, keep=IDS),
@@ -80,11 +80,10 @@ def write_report(directory: Path, store: Store, run: str) -> Report:
         "rows": rows,
         "compatibility": plain(report.upgrades.rows, keep=IDS),
         "verdicts": [
-            {"night_id": verdict.night, **plain_verdict(verdict)}
-            for verdict in store.verdicts(night.id)
+            {"night_id": verdict.night, **plain_verdict(verdict)} for verdict in stored.verdicts
         ],
-        "validations": plain(store.validations(night.id), keep=IDS),
-        "repetitions": plain(repetitions, keep=IDS),
+        "validations": plain(stored.validations, keep=IDS),
+        "repetitions": plain(stored.repetitions, keep=IDS),
     }
     directory.mkdir(parents=True, exist_ok=True)
     write_text(directory / "table.txt", report_text(report) + "\n")
@@ -93,7 +92,7 @@ def write_report(directory: Path, store: Store, run: str) -> Report:
     lines = [{**line, **row.figures} for line, row in zip(rows, report.rows, strict=True)]
     write_text(directory / "results.csv", _csv([*names, *DERIVED, *tabled], lines))
     columns = [x.name for x in RepetitionRow.__table__.columns if x.name not in NOT_IN_CSV]
-    write_text(directory / "repetitions.csv", _csv(columns, map(vars, repetitions)))
+    write_text(directory / "repetitions.csv", _csv(columns, map(vars, stored.repetitions)))
     write_text(directory / "results.json", json.dumps(content, indent=1) + "\n")
     return report
 
@@ -124,10 +123,10 @@ def write_alarms(directory: Path, store: Store, run: str) -> tuple[dict[str, Pat
     try:
         shutil.rmtree(directory / ALARMS, ignore_errors=True)
         night = store.find_run(run)
-        groups = alarm_groups(store, night)
+        groups = alarm_groups(store, night, store.verdicts(night.id))
         if not groups:
             return written, problems
-        repetitions = store.repetitions(night.id)
+        stored = night_rows(store, night, leave_out=())
     except Exception as error:
         return written, [f"evidence of the alarms: not written: {_reason(error)}"]
     alarms = [(alarm.verdict, group) for group in groups for alarm in group.alarms]
@@ -136,7 +135,7 @@ def write_alarms(directory: Path, store: Store, run: str) -> tuple[dict[str, Pat
         query = verdict.query
         own = directory / ALARMS / paths.safe_name(query)
         try:
-            found = query_evidence(store, night, query, repetitions, since_of(store, group))
+            found = query_evidence(store, night, query, stored, since_of(store, group))
             charts = {"charts": query_charts(found), "over_time": time_charts(found)}
             page = standalone("query.html", draw=place < DRAWN, page=found, **charts)
             _write_both(own, query_json(found), page)

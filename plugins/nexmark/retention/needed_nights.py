@@ -84,7 +84,7 @@ def _alarming(store: Store, nights: Iterable[NightRow]) -> Iterator[str]:
     teaching = [night for night in nights if night.teaches]
     for newest_first in grouped(teaching, _series).values():
         newest = next((night for night in newest_first if store.verdicts(night.id)), None)
-        groups = alarm_groups(store, newest) if newest else []
+        groups = alarm_groups(store, newest, store.verdicts(newest.id)) if newest else []
         if not newest or not groups:
             continue
         yield newest.id

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from nexmark.evidence.alarms import alarm_groups
+from nexmark.evidence.night_rows import night_rows
 from nexmark.evidence.query_evidence import query_evidence
 from nexmark.measure.cpu_series import CpuSeries
 from nexmark.model import Value
@@ -324,7 +325,8 @@ def test_only_the_worst_alarms_have_charts(store: Store, tmp_path: Path) -> None
 def test_a_query_without_anything_is_no_reason_to_stop(store: Store, tmp_path: Path) -> None:
     made = paired(1, build=NEW, baselines={}, directory=tmp_path)
     store.record_night(made)
-    found = query_evidence(store, store.night(made.run), "q10", [])
+    night = store.night(made.run)
+    found = query_evidence(store, night, "q10", night_rows(store, night, []))
     assert found.pairs == ()
     assert found.plans.changed is None
-    assert alarm_groups(store, store.night(made.run)) == []
+    assert alarm_groups(store, night, store.verdicts(night.id)) == []

@@ -16,6 +16,7 @@ from nexmark.cli.app import main
 from nexmark.config import load
 from nexmark.engines import parse_source
 from nexmark.evidence.explaining import reproduce
+from nexmark.evidence.night_rows import night_rows
 from nexmark.night.planning import find_problems, make_night
 from nexmark.store import BuildRecord, Store
 from tests.unit.store.night_builder import paired
@@ -80,7 +81,7 @@ def test_any_build_comes_through(store: Store, tmp_path: Path, asked: list[Any],
     )
     store.record_night(night(0, build=OLD))
     store.record_night(made)
-    line = reproduce(store, store.night(made.run), "q5")
+    line = reproduce(store, night_rows(store, store.night(made.run)), "q5")
     assert main(arguments(line, tmp_path)) == 0
     (found,) = asked
     assert found.candidate == parse_source(source)
@@ -95,7 +96,7 @@ def test_confs_of_the_candidate_come_through(
     confs = {"spark.sql.codegen.wholeStage": "false", "spark.a": "x y='$z'"}
     made = paired(1, build=NEW, baselines={}, directory=tmp_path, candidate_conf=confs)
     store.record_night(made)
-    line = reproduce(store, store.night(made.run), "q0")
+    line = reproduce(store, night_rows(store, store.night(made.run)), "q0")
     assert "--candidate-conf" in shlex.split(line)
     assert main(arguments(line, tmp_path)) == 0
     assert asked[0].candidate_conf == confs
@@ -106,7 +107,7 @@ def test_the_engines_of_the_repository_are_taken(store: Store, tmp_path: Path) -
     """The names in the line are those that `nexmark build` looks up."""
     made = paired(1, build=NEW, baselines={}, directory=tmp_path)
     store.record_night(made)
-    words = shlex.split(reproduce(store, store.night(made.run), "q0"))[2:]
+    words = shlex.split(reproduce(store, night_rows(store, store.night(made.run)), "q0"))[2:]
     found = dict(zip(words[::2], words[1::2], strict=True))
     assert found["--engine"] in load().engines
     assert found["--workload"] in load().workloads

@@ -7,6 +7,7 @@ from dataclasses import asdict
 import pytest
 
 from nexmark.evidence.gate_health import gate_health, self_tests_of
+from nexmark.evidence.night_rows import night_rows
 from nexmark.evidence.summary import health
 from nexmark.model import Value
 from nexmark.store import Store
@@ -33,7 +34,7 @@ def self_tested(store: Store, number: int, version: int, aa: str, slowdown: str)
 def trust(store: Store, run: str) -> str:
     """What the report says last on how far to trust a night."""
     night = store.night(run)
-    return health(night, [], self_tests_of(store, night))[-1]
+    return health(night, [], self_tests_of(store, night_rows(store, night)))[-1]
 
 
 def test_evidence_report_and_page_have_the_same_rate_of_one_version(store: Store) -> None:
@@ -48,15 +49,15 @@ def test_evidence_report_and_page_have_the_same_rate_of_one_version(store: Store
     assert evidence["words"] == words
     assert [x["kind"] for x in evidence["tonight"]] == ["aa", "slowdown"]
     assert (
-        health(store.night(run), [], self_tests_of(store, store.night(run)))[-1]
+        health(store.night(run), [], self_tests_of(store, night_rows(store, store.night(run))))[-1]
         == f"Gate: {words}."
     )
     ((_, found),) = gate_health(store, [DAG]).engines
     assert found.words == words
     assert asdict(found).items() <= evidence.items()
-    assert health(store.night(old), [], self_tests_of(store, store.night(old)))[-1].endswith(
-        "gate version 2."
-    )
+    assert health(store.night(old), [], self_tests_of(store, night_rows(store, store.night(old))))[
+        -1
+    ].endswith("gate version 2.")
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from nexmark.store.table_rows import NightRow
 from nexmark.tasks import signoff_steps
 from nexmark.verdict.verdict import Verdict
 from tests.unit.store.night_builder import paired
-from tests.unit.store.store_builder import record
+from tests.unit.store.store_builder import record, statements
 
 
 @pytest.fixture
@@ -63,6 +63,17 @@ def test_a_night_is_read_in_one_transaction(store: Store, run: str, deep: bool) 
     with transactions(store) as begun:
         night_evidence(store, night, deep=deep)
     assert len(begun) == 1
+
+
+def test_the_rows_of_a_night_are_read_once(store: Store, run: str) -> None:
+    """However many lines, alarms and commands are made of them; verdicts of other nights apart."""
+    night = store.night(run)
+    with statements(store) as made:
+        night_evidence(store, night, deep=False)
+    own = [x for x in made if "night_id = " in x and "night_id IN " not in x]
+    tables = [x.split("FROM ")[1].split()[0] for x in own]
+    once = ("verdict", "validation", "compatibility", "canary")
+    assert {table: tables.count(table) for table in once} == dict.fromkeys(once, 1)
 
 
 def test_a_report_and_a_query_are_read_in_one_transaction_each(store: Store, run: str) -> None:
