@@ -107,8 +107,8 @@ def with_variable(name: str, value: str) -> list[Process]:
 def marked(prefix: str = "", name: str = OWNER_VARIABLE) -> dict[Process, str]:
     """Return the living processes whose mark begins with `prefix`, each with its mark; see `owned`.
 
-    Processes of another PID namespace are left out: those of a container, or of a host of the test
-    cluster, are visible from here, but belong to another host.
+    Processes of another PID namespace are left out. Containers and hosts of the test cluster have
+    such processes: they are visible from here, but belong to another host.
 
     Args:
         prefix: how the mark begins.

@@ -104,7 +104,7 @@ STILL_OPEN = "the sentinels did not move the watermark; windows are still open"
 
 @dataclass
 class Feed:
-    """How far a query has read its input: the batches of data, then those of the end of input.
+    """How far a query has read its input: first batches of data, then of the end.
 
     Attributes:
         events: number of events in the input, without sentinels.
