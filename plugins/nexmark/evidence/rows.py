@@ -208,7 +208,7 @@ def latencies_of(rows: Iterable[RepetitionRow]) -> list[ArmLatency]:
         return []
     from hdrh.histogram import HdrHistogram
 
-    found, by_arm = [], grouped(counting, lambda row: row.arm)
+    latencies, by_arm = [], grouped(counting, lambda row: row.arm)
     for arm in [x for x in ARMS if x in by_arm]:
         total = HdrHistogram(1, _LONGEST_MS, _DIGITS)
         for row in by_arm[arm]:
@@ -218,5 +218,5 @@ def latencies_of(rows: Iterable[RepetitionRow]) -> list[ArmLatency]:
         known = [at for at in _CURVE if (100 - at) * events >= 100]
         curve = tuple((at, int(total.get_value_at_percentile(at))) for at in known)
         longest = int(total.get_max_value())
-        found.append(ArmLatency(arm, len(by_arm[arm]), events, percentiles, longest, curve))
-    return found
+        latencies.append(ArmLatency(arm, len(by_arm[arm]), events, percentiles, longest, curve))
+    return latencies

@@ -17,7 +17,7 @@ from nexmark.verdict.verdict import Verdict
 
 NAMED = 8
 REASONS = 3
-GROSS = 1.1  # told also while the gate is calibrating
+GROSS = 1.1  # a slowdown that is reported while the gate is calibrating, too
 COUNTED = frozenset({Value.UNCONFIRMED, Value.OK, Value.CALIBRATING})  # their queries are not named
 WIDTH = 120
 BY_ATTENTION = sorted(Value, key=lambda value: value.attention)
@@ -80,8 +80,8 @@ def health(night: NightRow, rows: Sequence[Row], tests: SelfTests) -> list[str]:
     seen = [row.mde for row in rows if row.mde is not None]
     if seen:
         parts.append(f"smallest slowdown that could be seen {median(seen):.1%} (median)")
-    told = ["; ".join(parts), *([tests.rates.words] if tests.rows else [])]
-    return [f"Gate: {each}." for each in told]
+    sentences = ["; ".join(parts), *([tests.rates.words] if tests.rows else [])]
+    return [f"Gate: {sentence}." for sentence in sentences]
 
 
 def watch_lines(rows: Sequence[Row], suite: Verdict | None) -> list[str]:
@@ -115,13 +115,13 @@ def _what(night: NightRow, rows: Sequence[Row], suite: Verdict | None) -> str:
     if known := [row for row in rows if row.accepted]:
         parts.append(f"{len(known)} known and accepted ({_names(known)})")
     for value in BY_ATTENTION:
-        found = [row for row in _with(rows, value) if not row.accepted]
-        if value == Value.CALIBRATING and (learning := [row for row in found if row.ratio]):
+        with_value = [row for row in _with(rows, value) if not row.accepted]
+        if value == Value.CALIBRATING and (learning := [row for row in with_value if row.ratio]):
             parts.append(f"{len(learning)} compared, no verdict yet")
-            found = [row for row in found if not row.ratio]
-        if found:
-            named = "" if value in COUNTED else f" ({_names(found)})"
-            parts.append(f"{len(found)} {value.counted}{named}")
+            with_value = [row for row in with_value if not row.ratio]
+        if with_value:
+            named = "" if value in COUNTED else f" ({_names(with_value)})"
+            parts.append(f"{len(with_value)} {value.counted}{named}")
     if fewer := _on_fewer_pairs(night, rows):
         parts.append(f"{len(fewer)} with repetitions that failed ({_names(fewer)})")
     ratios = [row.ratio for row in rows if row.ratio]
@@ -143,8 +143,8 @@ def _why(night: NightRow, rows: Sequence[Row], suite: Verdict | None) -> str:
     if suite is not None and suite.red:
         return f"Why: no query by itself, but {suite.reason}."
     learning = [row for row in _with(rows, Value.CALIBRATING) if row.ratio]
-    if told := _on_fewer_pairs(night, rows) or learning:
-        return f"Why: {_first([f'{row.query}: {row.reason}' for row in told])}."
+    if unsure := _on_fewer_pairs(night, rows) or learning:
+        return f"Why: {_first([f'{row.query}: {row.reason}' for row in unsure])}."
     builds = sorted(set((night.baselines or {}).values()))
     if builds and any(row.ratio for row in rows):
         return f"Why: every result is right, and measured in turns with build {', '.join(builds)}."

@@ -80,20 +80,28 @@ def pairs_of(
     figures: Iterable[tuple[int, str, float | None]], arms: Sequence[str]
 ) -> tuple[Pair, ...]:
     """Return figures (number of pair, arm, figure) as pairs; ``arms[0]`` is the candidate."""
-    found: dict[int, dict[str, float | None]] = {}
+    by_number: dict[int, dict[str, float | None]] = {}
     for number, arm, figure in figures:
-        found.setdefault(number, {})[arm] = figure
-    return tuple(Pair(number, *map(own.get, arms)) for number, own in sorted(found.items()))
+        by_number.setdefault(number, {})[arm] = figure
+    return tuple(
+        Pair(number, *map(by_arm.get, arms)) for number, by_arm in sorted(by_number.items())
+    )
 
 
 def canaries_of(readings: Iterable[tuple[str, str, str, str, float]]) -> tuple[Canary, ...]:
     """Return readings (metric, host, group, moment, value), in the order of time, as canaries."""
-    found: dict[tuple[str, str, str], dict[str, list[float]]] = {}
+    by_series: dict[tuple[str, str, str], dict[str, list[float]]] = {}
     for metric, host, group, moment, value in readings:
-        found.setdefault((metric, host, group), {}).setdefault(moment, []).append(value)
+        by_series.setdefault((metric, host, group), {}).setdefault(moment, []).append(value)
     return tuple(
-        Canary(metric, tuple(own.get("before", ())), tuple(own.get("after", ())), host, group)
-        for (metric, host, group), own in sorted(found.items())
+        Canary(
+            metric,
+            tuple(by_moment.get("before", ())),
+            tuple(by_moment.get("after", ())),
+            host,
+            group,
+        )
+        for (metric, host, group), by_moment in sorted(by_series.items())
     )
 
 
