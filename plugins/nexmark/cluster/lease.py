@@ -61,7 +61,7 @@ class LeaseFile:
         """
         try:
             content = json.loads(self.path.read_text())
-            processes = (content["holder"], content.get("command"))
+            processes = (content["holder"], content["command"])
             known = (Process(**process) if process else None for process in processes)
             return Lease(content["dag_id"], content["run_id"], *known)
         except FileNotFoundError:

@@ -20,8 +20,8 @@ class CpuSeries:
 
     ``executors`` are the JVMs, ``python`` their Python workers, ``driver`` the driver with all its
     children (None where it was not on this host), ``executor_count`` how many executors lived while
-    the query ran; no other counts. ``executor_starts``: when they started (nothing in older
-    series); ``executor_ends``: when one was first found to be gone; ``executors_gone_before``: how
+    the query ran; no other counts. ``executor_starts``: when they started;
+    ``executor_ends``: when one was first found to be gone; ``executors_gone_before``: how
     many were lost before the first batch. ``busy`` and ``steal`` cover the whole machine, None
     where the sampler sees only part of it.
     """
@@ -97,7 +97,7 @@ def unpack(data: bytes) -> CpuSeries:
     """Return what was packed."""
     content = json.loads(zlib.decompress(data))
     for moments in ("executor_starts", "executor_ends"):
-        content[moments] = tuple(content.get(moments, ()))
+        content[moments] = tuple(content[moments])
     for column in _COLUMNS:
         if (steps := content[column]) is not None:
             content[column] = tuple(total / _MILLIS for total in accumulate(steps))

@@ -58,8 +58,7 @@ class HostSamples:
     """Everything one sampler wrote on one host; ``programs``: the last known of each process.
 
     ``sampler_cpu_s`` and ``elapsed_s`` are of the sampler itself, None when it was killed.
-    ``slept_s``: by how much the clock since boot, on which processes start, is ahead of ``mono``;
-    None in samples of an older sampler.
+    ``slept_s``: by how much the clock since boot, on which processes start, is ahead of ``mono``.
     """
 
     host: str
@@ -72,7 +71,7 @@ class HostSamples:
     clock_offset_s: float = 0.0
     sampler_cpu_s: float | None = None
     elapsed_s: float | None = None
-    slept_s: float | None = None
+    slept_s: float = 0.0
 
     def times(self) -> tuple[float, ...]:
         """Return the instants of the ticks in seconds since the epoch, on one steady clock.
@@ -94,8 +93,6 @@ class HostSamples:
     def started(self, process: ProcessKey, seen: int) -> float:
         """Return when a process started, on the clock of ``times``; ``seen``: its first tick."""
         first = self.times()[seen]
-        if self.slept_s is None:
-            return first
         age = self.ticks[seen].mono + self.slept_s - process.starttime / self.clk_tck
         return first - max(age, 0.0)
 
@@ -165,7 +162,7 @@ def _assemble(records: Sequence[dict[str, Any]], source: str) -> HostSamples:
         ticks=ticks,
         sampler_cpu_s=end.get("self_cpu_s"),
         elapsed_s=end.get("elapsed_s"),
-        slept_s=header["boot"] - header["mono"] if "boot" in header else None,
+        slept_s=header["boot"] - header["mono"],
     )
 
 

@@ -106,12 +106,6 @@ def test_a_lease_that_cannot_be_read_counts_as_held_and_says_what_to_do(
     assert path.read_text() == content
 
 
-def test_a_lease_without_a_command_is_that_of_an_earlier_version(file: LeaseFile) -> None:
-    file.path.parent.mkdir()
-    file.path.write_text('{"dag_id": "n", "run_id": "r", "holder": null}')
-    assert file.holder() == Lease("n", "r")
-
-
 def test_a_lease_is_seen_whole_or_not_at_all(file: LeaseFile) -> None:
     """A reader that sees a part would take the cluster of a night that goes on."""
     mine = Lease("nexmark", "x" * 2000, identify(os.getpid()))

@@ -24,6 +24,8 @@ def header(**fields: Any) -> dict[str, Any]:
         "cpus": 2,
         "interval_s": 1.0,
         "scope": "host",
+        "mono": 0.0,
+        "boot": -1e9,  # so late that every process started when it was first read
         **fields,
     }
 

@@ -23,6 +23,8 @@ HEADER = {
     "boot_id": "b",
     "interval_s": 1.0,
     "scope": "host",
+    "mono": 0.0,
+    "boot": -1e9,  # so late that every process started when it was first read
 }
 
 

@@ -77,12 +77,6 @@ class TestAfterTheEnd:
         stalled = samples(WORKER, proc(pid, "executor"), *ticks, mono=1000.0, boot=BOOT)
         assert measure(stalled).cpu_s > 0
 
-    def test_without_the_clock_of_starts_the_first_reading_counts(self) -> None:
-        """As in samples of a sampler of an older release."""
-        old = host([ONE, (64.5, 70.0)])
-        old = HostSamples(**{**vars(old), "slept_s": None})
-        assert measure(old) == measure(host([ONE]))
-
     def test_it_is_none_of_the_executors_that_may_be_silent(self) -> None:
         run = parse_result(result())
         found = host_executors(host([ONE, (64.5, 70.0)]), APP, run.work)

@@ -44,9 +44,9 @@ def test_every_field_is_read() -> None:
     assert only.processes == {key: Reading(2, 30, 700)}
 
 
-def test_a_sampler_that_was_killed_or_is_older_leaves_its_fields_out() -> None:
+def test_a_sampler_that_was_killed_leaves_its_fields_out() -> None:
     found = samples(tick(0))
-    assert (found.sampler_cpu_s, found.elapsed_s, found.slept_s) == (None, None, None)
+    assert (found.sampler_cpu_s, found.elapsed_s) == (None, None)
 
 
 def test_the_last_that_is_known_of_a_process_counts() -> None:
@@ -112,8 +112,8 @@ class TestStarted:
     KEY = ProcessKey(3, 100_500)
     """In hundredths of a second since boot."""
 
-    def started(self, slept_s: float | None, seen: int = 2) -> float:
-        more = {} if slept_s is None else {"boot": 1000.0 + slept_s, "mono": 1000.0}
+    def started(self, slept_s: float, seen: int = 2) -> float:
+        more = {"boot": 1000.0 + slept_s, "mono": 1000.0}
         return samples(*(tick(second) for second in range(10)), **more).started(self.KEY, seen)
 
     def test_a_process_started_before_it_was_first_seen(self) -> None:
@@ -123,9 +123,6 @@ class TestStarted:
 
     def test_never_after_it_was_first_seen(self) -> None:
         assert self.started(0.0) == pytest.approx(T0 + 2)
-
-    def test_an_older_sampler_knows_only_when_it_was_seen(self) -> None:
-        assert self.started(None) == pytest.approx(T0 + 2)
 
 
 class TestQuiet:

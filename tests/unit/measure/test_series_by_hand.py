@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import zlib
 from dataclasses import replace
 
 import pytest
@@ -71,14 +69,6 @@ def test_what_was_packed_is_what_is_unpacked(series: CpuSeries) -> None:
 def test_times_and_seconds_are_kept_to_the_millisecond() -> None:
     exact = replace(WHOLE, executors=(0.0004, 0.9996, 13.2504))
     assert unpack(pack(exact)).executors == (0.0, 1.0, 13.25)
-
-
-def test_a_series_of_an_older_release_does_not_know_when_executors_started() -> None:
-    new = ("executor_starts", "executor_ends", "executors_gone_before")
-    kept = json.loads(zlib.decompress(pack(WHOLE)))
-    older = zlib.compress(json.dumps({k: v for k, v in kept.items() if k not in new}).encode())
-    expected = replace(WHOLE, executor_starts=(), executor_ends=(), executors_gone_before=0)
-    assert unpack(older) == expected
 
 
 def test_where_another_sampler_counts_the_executors_only_the_rest_is_left() -> None:

@@ -214,7 +214,7 @@ def test_texts_of_others_are_escaped_on_every_page(
     store.record_repetition(RepetitionRecord(run, "q1", 9, failed=ATTACK))
     store.record_validation(ValidationRecord(run, "q3", False, [ATTACK], 9))
     store.record_grade(run, ATTACK[:100], ATTACK)
-    monkeypatch.setattr("nexmark.store.store.check_link", str)  # an earlier version took any
+    monkeypatch.setattr("nexmark.store.store.check_link", str)  # as if no program had checked it
     store.accept(run, ATTACK, ATTACK, ["q0"], link=f"javascript:{ATTACK}")
     pages = [at(run), *EVERYWHERE, *(at(run, "query", query) for query in values)]
     pages += [
