@@ -20,7 +20,7 @@ from nexmark.night.night_kafka import kafka_to_read
 from nexmark.night.night_progress import Watch, say
 from nexmark.night.plan import Night
 from nexmark.night.private_confs import private_properties
-from nexmark.night.run_directory import ApplicationSpan, failure_kept, prepare
+from nexmark.night.run_directory import ApplicationSpan, Json, failure_kept, prepare
 from nexmark.night.submission import (
     NextTurn,
     NothingToSubmit,
@@ -99,7 +99,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
     operator_extra_links = LINKS
     template_fields: Sequence[str] = (*SparkSubmitOperator.template_fields, "submission")
 
-    def __init__(self, *, submission: dict[str, Any], **kwargs: Any) -> None:
+    def __init__(self, *, submission: Json, **kwargs: Any) -> None:
         """`submission` is the only argument of its own; the rest is the operator's."""
         super().__init__(**kwargs)
         self.submission = submission

@@ -64,7 +64,7 @@ class NightParams(BaseModel):
         description="Timed repetitions, or pairs, of each query; empty: what the workload says, "
         "or in mode paired the gate.",
     )
-    candidate_conf: dict[str, Any] | None = Field(
+    candidate_conf: dict[str, object] | None = Field(
         None,
         title="Candidate's Spark confs",
         description="Spark confs of the candidate alone, to test a setting instead of a build; "
@@ -98,7 +98,7 @@ class NightParams(BaseModel):
     )
 
     @classmethod
-    def of(cls, params: Mapping[str, Any]) -> Self:
+    def of(cls, params: Mapping[str, object]) -> Self:
         """Return the params of a mapping, as Airflow has them; NexmarkError for a bad one."""
         given = {name: value for name, value in params.items() if value != ""}
         try:

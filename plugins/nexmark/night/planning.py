@@ -34,7 +34,7 @@ RUN_BYTES = 2 * 10**9
 
 
 def make_night(
-    config: Config, engine: str, dag_id: str, run_id: str, params: Mapping[str, Any]
+    config: Config, engine: str, dag_id: str, run_id: str, params: Mapping[str, object]
 ) -> Night:
     """The plan of the DAG run; NexmarkError for a param that names nothing.
 
@@ -86,7 +86,7 @@ def teaches(dag_id: str, asked: NightParams) -> bool:
     return dag_id not in TRIALS and not any(chosen)
 
 
-def spark_confs(value: Mapping[str, Any] | None) -> dict[str, str]:
+def spark_confs(value: Mapping[str, object] | None) -> dict[str, str]:
     """The Spark confs of the candidate alone; NexmarkError for a bad one, or for a secret."""
     try:
         confs = TypeAdapter(SparkConf).validate_python(dict(value or {}), strict=True)
@@ -116,7 +116,7 @@ def _told(errors: ValidationError) -> str:
     return f"{'.'.join(map(str, at))}: {problem_of(error, Workload, at)}"
 
 
-def with_snapshot(night: Night, params: Mapping[str, Any], moment: datetime | None) -> Night:
+def with_snapshot(night: Night, params: Mapping[str, object], moment: datetime | None) -> Night:
     """`night` with the build of its date as candidate, where its engine has one for each.
 
     A candidate that is given goes before it. MissingBuild when there is none of this date;

@@ -16,9 +16,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, JsonValue, TypeAdapter
 
 from nexmark.config import paths
 from nexmark.config.fields import Model
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 #: The run of a query whose rows are compared with the reference.
 VERIFY = "verify"
+#: A JSON object.
+Json: TypeAlias = dict[str, JsonValue]
 #: Readings of the canary: by host, the value of each metric.
 CanaryReadings = list[dict[str, dict[str, float]]]
 Moment = Literal["before", "after"]
@@ -110,6 +112,28 @@ class UpgradeOutcome(Model):
 
 
 _UPGRADE_OUTCOMES = TypeAdapter(list[UpgradeOutcome])
+
+
+class PacedFigures(BaseModel):
+    """The figures of a paced repetition that a night uses; times in milliseconds.
+
+    Attributes:
+        events: how many bids have a latency.
+        p50, p99: percentiles of the latency.
+        invalid: why the figures cannot be believed; '' if they can.
+        histogram: all latencies, as HdrHistogram encodes them in base64.
+        sent: how many events were sent, the warm-up included.
+        first_ms, last_ms: when the first and the last event were due, since 1970.
+    """
+
+    events: int
+    p50: float
+    p99: float
+    invalid: str
+    histogram: str
+    sent: int
+    first_ms: int
+    last_ms: int
 
 
 class ClockReading(BaseModel):
@@ -238,7 +262,7 @@ class ApplicationDirectory(TaskDirectory):
         """What kills and commits cost a repetition, and what is wrong with its table."""
         return self.path / "recovery.json"
 
-    def result(self) -> dict[str, Any] | None:
+    def result(self) -> Json | None:
         """Return the content of the result file; None if the application has left none."""
         return _json(self.result_file)
 
@@ -248,13 +272,14 @@ class ApplicationDirectory(TaskDirectory):
 
         return parse_result(json.loads(self.result_file.read_text()), str(self.result_file))
 
-    def write_result(self, result: Mapping[str, Any]) -> None:
+    def write_result(self, result: Mapping[str, JsonValue]) -> None:
         """Write the result of a repetition whose applications leave only parts of it."""
         self.result_file.write_text(json.dumps(result, indent=1) + "\n")
 
-    def latency(self) -> dict[str, Any] | None:
+    def latency(self) -> PacedFigures | None:
         """Return the figures of a paced repetition, None if it has none."""
-        return _json(self.latency_file)
+        path = self.latency_file
+        return PacedFigures.model_validate_json(path.read_bytes()) if path.exists() else None
 
     def recovery(self) -> dict[str, Any] | None:
         """Return what kills and commits cost, None for a repetition that was not killed."""
@@ -299,13 +324,13 @@ class TurnFile:
     def _claims(self) -> Path:
         return self.path.with_name(f"{self.path.stem}-claims.json")
 
-    def write(self, turns: Sequence[Mapping[str, Any]]) -> None:
+    def write(self, turns: Sequence[Mapping[str, JsonValue]]) -> None:
         """Write what is to run; no instance has a turn yet."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.write_text(json.dumps(turns))
         self._claims.unlink(missing_ok=True)
 
-    def claim(self, instance: int) -> dict[str, Any]:
+    def claim(self, instance: int) -> Json:
         """Return what a mapped instance runs: its own turn if it is tried again, else the next."""
         claims: dict[str, int] = _json(self._claims) or {}
         position = claims.setdefault(str(instance), len(claims))
@@ -377,7 +402,7 @@ class GroupDirectory(TaskDirectory):
         taken = datetime.fromtimestamp(path.stat().st_mtime, UTC)
         return _CANARY.validate_json(path.read_bytes()), taken
 
-    def write_canary(self, moment: Moment, readings: Sequence[Mapping[str, Any]]) -> None:
+    def write_canary(self, moment: Moment, readings: CanaryReadings) -> None:
         """Write the readings of the canary before or after the applications."""
         self.path.mkdir(parents=True, exist_ok=True)
         self._canary(moment).write_text(json.dumps(readings))

@@ -14,13 +14,13 @@ is submitted (`read_submission`). The kinds say what happens around an applicati
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, JsonValue, TypeAdapter
 
 from nexmark.config.fields import Model
 from nexmark.model import Stage
-from nexmark.night.run_directory import ApplicationDirectory, Run, TurnFile
+from nexmark.night.run_directory import ApplicationDirectory, Json, Run, TurnFile
 
 
 class SparkApplication(Model):
@@ -200,11 +200,11 @@ _ANY: TypeAdapter[AnySubmission] = TypeAdapter(
 )
 
 
-def written(submission: AnySubmission) -> dict[str, Any]:
+def written(submission: AnySubmission) -> Json:
     """Return a submission as JSON that an XCom can hold."""
     return submission.model_dump(mode="json")
 
 
-def read_submission(value: Mapping[str, Any]) -> AnySubmission:
+def read_submission(value: Mapping[str, JsonValue]) -> AnySubmission:
     """Return the submission in the JSON that `written` made; ValueError for anything else."""
     return _ANY.validate_json(json.dumps(value))

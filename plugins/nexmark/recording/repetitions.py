@@ -22,11 +22,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pydantic import BaseModel, JsonValue
+
 from nexmark.errors import NexmarkError
 from nexmark.model import Arm, grouped
 from nexmark.night.kinds import kind_of
 from nexmark.night.plan import Night
-from nexmark.night.run_directory import Run
+from nexmark.night.run_directory import Json, Run
 from nexmark.night.verification import Verification
 from nexmark.sampling.group_samples import GroupSamples, trouble
 
@@ -47,6 +49,21 @@ class Produced:
     input_rows: int
     output_rows: int
     digest: str | None
+
+
+class ResultOutput(BaseModel):
+    """What the rows of a repetition are compared by, of its result file."""
+
+    formulation: str
+    output_mode: str
+    input_rows: int
+    output_rows: int
+    digest: str | None
+
+    @property
+    def produced(self) -> Produced:
+        """Return the input and the output alone."""
+        return Produced(self.input_rows, self.output_rows, self.digest)
 
 
 @dataclass(frozen=True)
@@ -120,7 +137,7 @@ def _positions(night: Night, runs: Sequence[Run]) -> dict[Run, int]:
     return {run: place for place, run in enumerate(sorted(began, key=began.__getitem__), start=1)}
 
 
-def result_of(night: Night, run: Run) -> dict[str, Any] | None:
+def result_of(night: Night, run: Run) -> Json | None:
     """The result file of a repetition, None if it has none."""
     return night.files.application(run).result()
 
@@ -128,7 +145,7 @@ def result_of(night: Night, run: Run) -> dict[str, Any] | None:
 def _wrong(
     night: Night,
     query: str,
-    results: Mapping[Run, Mapping[str, Any]],
+    results: Mapping[Run, Json],
     verification: Verification | None,
     store: Store,
 ) -> dict[Run, str]:
@@ -137,29 +154,32 @@ def _wrong(
         return {}
     runs = [run for run in results if run.arm != Arm.SLOWED]
     found: dict[Run, str] = {}
-    for same in grouped(runs, lambda run: str(results[run]["formulation"])).values():
-        first = results[same[0]]
+    outputs = {run: ResultOutput.model_validate(results[run]) for run in runs}
+    for same in grouped(runs, lambda run: outputs[run].formulation).values():
+        first = outputs[same[0]]
         expected = _verified(night, query, first, verification)
         expected = expected or _accepted(night, query, first, store)
-        names = ("input_rows", "output_rows", "digest")
-        produced = {run: Produced(*(results[run][name] for name in names)) for run in same}
+        produced = {run: outputs[run].produced for run in same}
         found |= faults(night.workload.events, produced, expected)
     return found
 
 
 def _verified(
-    night: Night, query: str, timed: Mapping[str, Any], verification: Verification | None
+    night: Night, query: str, timed: ResultOutput, verification: Verification | None
 ) -> Expected | None:
     """The verified result of the very events that were timed, for append queries."""
-    if not (night.workload.verifies_the_timed_input and timed["output_mode"] == "append"):
+    if not (night.workload.verifies_the_timed_input and timed.output_mode == "append"):
         return None
     result = night.files.group(query).verify.result()
-    if verification is None or not verification.success or not result or not result["digest"]:
+    if verification is None or not verification.success or not result:
         return None
-    return Expected(result["output_rows"], result["digest"], "the verified result")
+    verified = ResultOutput.model_validate(result)
+    if not verified.digest:
+        return None
+    return Expected(verified.output_rows, verified.digest, "the verified result")
 
 
-def _accepted(night: Night, query: str, timed: Mapping[str, Any], store: Store) -> Expected | None:
+def _accepted(night: Night, query: str, timed: ResultOutput, store: Store) -> Expected | None:
     """Return the accepted baseline's output, where it ran the same jobs over the same events."""
     place = (night.engine.name, night.workload.name, night.cluster.name)
     accepted = store.accepted(*place, datetime.now(UTC)).get(query)
@@ -169,7 +189,7 @@ def _accepted(night: Night, query: str, timed: Mapping[str, Any], store: Store) 
     if (baseline.shape, baseline.jobs) != (ours.shape, ours.jobs):
         return None
     for row in store.repetitions(baseline.id, [query]):
-        same = row.counts and row.formulation == timed["formulation"]
+        same = row.counts and row.formulation == timed.formulation
         if same and row.digest is not None and row.output_rows is not None:
             return Expected(row.output_rows, row.digest, f"the baseline {baseline.id}")
     return None
@@ -200,7 +220,7 @@ def _measured(
     night: Night,
     run: Run,
     position: int | None,
-    result: Mapping[str, Any],
+    result: Json,
     samples: GroupSamples,
     wrong: str | None,
 ) -> RepetitionRecord:
@@ -222,7 +242,7 @@ def _measured(
         if samples.problem is not None:
             raise NexmarkError(samples.problem)
         parsed = parse_result(result, str(path))
-        found = samples.series(parsed, result.get("label", str(path)))
+        found = samples.series(parsed, str(result.get("label", path)))
         measurement = measured(night, parsed, [series for series, _ in found])
         if stalled := trouble(night, directory, parsed, samples):
             raise NexmarkError(stalled)
@@ -256,7 +276,7 @@ def measured(night: Night, result: RunResult, series: Sequence[CpuSeries]) -> Me
 
 
 def event_log_parts(
-    events: Path, result: Mapping[str, Any], measurement: Measurement
+    events: Path, result: Mapping[str, JsonValue], measurement: Measurement
 ) -> dict[str, Any]:
     """Return the parts in the event log; an unreadable log does no harm to a repetition."""
     from nexmark.measure.operator_times import repetition_parts

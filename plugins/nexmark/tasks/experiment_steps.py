@@ -8,10 +8,11 @@ from airflow.sdk import get_current_context
 from airflow.sdk.exceptions import AirflowFailException
 
 from nexmark.config import load, load_experiments, paths
+from nexmark.config.fields import Model
 from nexmark.engines import usable
 from nexmark.errors import NexmarkError
 from nexmark.night.night_progress import say
-from nexmark.night.run_directory import RunDirectory, TaskDirectory, TurnFile, failure_kept
+from nexmark.night.run_directory import Json, RunDirectory, TaskDirectory, TurnFile, failure_kept
 from nexmark.tasks import failing
 from nexmark.terminal import columns
 
@@ -19,7 +20,15 @@ if TYPE_CHECKING:
     from nexmark.experiments.arm_runs import ArmRun, Trial
 
 
-def steps() -> list[dict[str, Any]]:
+class _Step(Model):
+    """An application of the experiment: the number of its trial, its pair and its arm."""
+
+    trial: int
+    pair: int
+    arm: str
+
+
+def steps() -> list[dict[str, Json]]:
     """Return the values to map `measure` over: every arm of every trial, once per pair."""
     from nexmark.experiments.experiment_run import check_arms, trial_order
 
@@ -27,21 +36,22 @@ def steps() -> list[dict[str, Any]]:
         directory, trials = _directory(), _trials()
         check_arms(trials[0].experiment, trials[0].builds)
     order = [
-        {"trial": number, "pair": pair, "arm": arm}
+        _Step(trial=number, pair=pair, arm=arm)
         for number, trial in enumerate(trials)
         for pair, arm in trial_order(trial, _pairs())
     ]
     say(f"{trials[0].experiment.name}: {len(order)} applications")
     turns = directory.experiment_steps
-    turns.write(order)
+    turns.write([step.model_dump(mode="json") for step in order])
     return [{"step": {"sequence": str(turns.path)}} for _ in order]
 
 
-def measure(step: dict[str, Any]) -> None:
+def measure(step: Json) -> None:
     """Measure the arm whose turn it is, in a fresh application."""
     context = get_current_context()
-    mine = TurnFile(Path(step["sequence"])).claim(context["ti"].map_index or 0)
-    trial, arm, pair = _trials()[mine["trial"]], mine["arm"], mine["pair"]
+    turns = TurnFile(Path(str(step["sequence"])))
+    mine = _Step.model_validate(turns.claim(context["ti"].map_index or 0))
+    trial, arm, pair = _trials()[mine.trial], mine.arm, mine.pair
     label = f"{trial.name}: pair {pair}, {arm}"
     context["application"] = label  # type: ignore[typeddict-unknown-key]
     kept = TaskDirectory(trial.place_of(arm, pair))

@@ -1,7 +1,6 @@
 """The tasks around the queries: reap, deploy, start the cluster, stop it."""
 
 import os
-from typing import Any
 
 from airflow.sdk import get_current_context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowRuntimeError
@@ -11,6 +10,7 @@ from nexmark.errors import NexmarkError
 from nexmark.night.applications import dump_submission
 from nexmark.night.night_clusters import NightClusters
 from nexmark.night.plan import Deployments, Night
+from nexmark.night.run_directory import Json
 from nexmark.night.submission import written
 from nexmark.reaper import command_of_environment
 from nexmark.recording.night_records import record_night
@@ -37,7 +37,7 @@ def deploy() -> None:
         record_night(night, clusters_of(night).deploy())
 
 
-def start_cluster() -> dict[str, Any]:
+def start_cluster() -> Json:
     """Start the cluster and wait until it is ready; fill the topics of a night of Kafka.
 
     Returns the submission with which SparkSubmit dumps the events of the verification runs.

@@ -1,7 +1,6 @@
 """Everything that can be known to fail is found before anything costs time."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from airflow.sdk import BaseHook, exceptions, get_current_context
 
@@ -33,7 +32,7 @@ def preflight(engine: str = "") -> None:
     prepare_night(engine or params["engine"], params)
 
 
-def prepare_night(engine: str, params: Mapping[str, Any]) -> None:
+def prepare_night(engine: str, params: Mapping[str, object]) -> None:
     """`preflight` with the params of a nightly DAG, wherever they are from."""
     run = get_current_context()["dag_run"]
     make_home()

@@ -8,7 +8,6 @@ tested is the whole gate.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from airflow.sdk import exceptions, get_current_context
 
@@ -20,7 +19,7 @@ from nexmark.night.applications import repetition_submission, verify_submission
 from nexmark.night.night_progress import say
 from nexmark.night.night_runs import first_runs, fresh_runs, recorded_runs
 from nexmark.night.plan import Deployments, Night
-from nexmark.night.run_directory import Run, TurnFile, failure_kept
+from nexmark.night.run_directory import Json, Run, TurnFile, failure_kept
 from nexmark.night.submission import NextTurn, Repetition, written
 from nexmark.night.verification import plan_together, result_line, take, verify
 from nexmark.recording import flight_recordings
@@ -50,7 +49,7 @@ def select() -> None:
         raise exceptions.DownstreamTasksSkipped(tasks=skipped)  # type: ignore[no-untyped-call]
 
 
-def plan(query: str) -> list[dict[str, Any]]:
+def plan(query: str) -> list[dict[str, Json]]:
     """Return the submissions of the timed repetitions of `query`.
 
     The cluster is made whole first: what died under the query before is not to hurt this one.
@@ -68,7 +67,7 @@ def plan(query: str) -> list[dict[str, Any]]:
         return _in_turn(directory.turns, submissions)
 
 
-def _in_turn(turns: TurnFile, submissions: Sequence[Repetition]) -> list[dict[str, Any]]:
+def _in_turn(turns: TurnFile, submissions: Sequence[Repetition]) -> list[dict[str, Json]]:
     """Return the values to map the operator over: it runs `submissions` one by one, in order."""
     turns.write([written(each) for each in submissions])
     return [{"submission": written(NextTurn(turns=turns.path))} for _ in submissions]
@@ -113,7 +112,7 @@ def draw_flames() -> None:
     flight_recordings.draw_flames(current_night())
 
 
-def suspects() -> list[dict[str, Any]]:
+def suspects() -> list[dict[str, Json]]:
     """Return the submissions of the fresh repetitions; skip the next tasks if there are none."""
     night = current_night()
     with results() as store:

@@ -16,7 +16,7 @@ from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import make_night
 from nexmark.night.timed_program import imported, timed_program
 from nexmark.recording.night_records import record_night
-from nexmark.recording.repetitions import Expected, _accepted
+from nexmark.recording.repetitions import Expected, ResultOutput, _accepted
 from nexmark.store import Store, ValidationRecord, open_store
 from tests.unit.store.store_builder import measurement, repetition
 
@@ -147,7 +147,14 @@ class TestAccepted:
 
     def expected(self, store: Store, jobs: str, program: str) -> Expected | None:
         night = self.begin("run 2", jobs, program)
-        return _accepted(night, "q0", {"formulation": measurement().formulation}, store)
+        output = ResultOutput(
+            formulation=measurement().formulation,
+            output_mode="append",
+            input_rows=1,
+            output_rows=1,
+            digest=None,
+        )
+        return _accepted(night, "q0", output, store)
 
     def test_other_jobs_with_the_same_program_have_its_digest(self, store: Store) -> None:
         self.baseline(store, "jobs-1", "same")

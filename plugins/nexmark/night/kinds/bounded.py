@@ -3,7 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pydantic import JsonValue
 
 from nexmark.config import AnyCluster, Gate, Size, Workload
 from nexmark.model import Arm
@@ -130,13 +132,13 @@ class Bounded:
         """Return none."""
         return {}
 
-    def latency(self, directory: ApplicationDirectory) -> Any | None:
+    def latency(self, directory: ApplicationDirectory) -> str | None:
         """Return None."""
         return None
 
     def shown_result(
-        self, directory: ApplicationDirectory, result: Mapping[str, Any]
-    ) -> Mapping[str, Any]:
+        self, directory: ApplicationDirectory, result: Mapping[str, JsonValue]
+    ) -> Mapping[str, JsonValue]:
         """Return the result as it is."""
         return result
 

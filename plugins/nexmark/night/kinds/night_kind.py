@@ -6,7 +6,9 @@ A new kind is one file, a class like `Bounded`, and one entry in `KINDS`.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from pydantic import JsonValue
 
 from nexmark.config import AnyCluster, Gate, Size, Workload
 from nexmark.config.fields import Model
@@ -133,12 +135,12 @@ class NightKind(Protocol):
             read_rate: records per second that it read.
         """
 
-    def latency(self, directory: ApplicationDirectory) -> Any | None:
+    def latency(self, directory: ApplicationDirectory) -> str | None:
         """Return the histogram of latencies of a repetition, None where it has none."""
 
     def shown_result(
-        self, directory: ApplicationDirectory, result: Mapping[str, Any]
-    ) -> Mapping[str, Any]:
+        self, directory: ApplicationDirectory, result: Mapping[str, JsonValue]
+    ) -> Mapping[str, JsonValue]:
         """Return the result of a repetition as pages show it."""
 
     def leftovers(self, night: Night) -> tuple[Path, ...]:

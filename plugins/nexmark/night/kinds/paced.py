@@ -11,7 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pydantic import JsonValue
 
 from nexmark.config import AnyCluster, EmbeddedCluster, Gate, Size, Workload
 from nexmark.errors import NexmarkError
@@ -20,7 +22,7 @@ from nexmark.night.kinds.kafka import NightKafka, ReadsKafka, key_of, write_even
 from nexmark.night.kinds.night_kind import JobProgram, Ready
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployment, Night
-from nexmark.night.run_directory import ApplicationDirectory, Run
+from nexmark.night.run_directory import ApplicationDirectory, Json, PacedFigures, Run
 from nexmark.night.submission import Repetition
 from nexmark_jobs.real_time import later_confs, refusal
 
@@ -126,15 +128,15 @@ class Paced(ReadsKafka):
         """Return the latency as well; NexmarkError where it was not measured rightly."""
         found = super().figures(night, directory, size, read_rate)
         if (pace := directory.latency()) is not None:
-            if pace["invalid"]:
-                raise NexmarkError(pace["invalid"])
-            found |= {P50: pace["p50"], P99: pace["p99"]}
+            if pace.invalid:
+                raise NexmarkError(pace.invalid)
+            found |= {P50: pace.p50, P99: pace.p99}
         return found
 
-    def latency(self, directory: ApplicationDirectory) -> Any | None:
+    def latency(self, directory: ApplicationDirectory) -> str | None:
         """Return the histogram of latencies."""
         pace = directory.latency()
-        return pace["histogram"] if pace else None
+        return pace.histogram if pace else None
 
     def leftovers(self, night: Night) -> tuple[Path, ...]:
         """Return the events that the repetitions were sent."""
@@ -210,22 +212,35 @@ def sent_to(night: Night, kafka: "KafkaCluster", run: Run) -> Iterator[None]:
         told = str(error) if isinstance(error, NexmarkError) else f"{type(error).__name__}: {error}"
         raise NexmarkError(f"{run.label}: {told}")
     job = json.loads(directory.job_file.read_text())
-    directory.write_result(job | _of_pace(night, directory.latency() or {}))
+    figures = directory.latency()
+    assert figures is not None
+    directory.write_result(job | _of_pace(night, figures))
 
 
-def _of_pace(night: Night, figures: Mapping[str, Any]) -> dict[str, Any]:
+def _of_pace(night: Night, figures: PacedFigures) -> Json:
     """Return the sent events as batches of the length of the warm-up."""
-    step, sent, begin = night.workload.rows_per_batch, figures["sent"], figures["first_ms"]
-    span = (figures["last_ms"] - begin) / sent
-    batches = []
+    step, sent, begin = night.workload.rows_per_batch, figures.sent, figures.first_ms
+    ms_per_event = (figures.last_ms - begin) / sent
+    batches: list[JsonValue] = []
     for number, first in enumerate(range(0, sent, step)):
         rows = min(step, sent - first)
-        ends = {"start": begin + first * span, "end": begin + (first + rows) * span}
-        batch = {"id": number, "phase": "data", "input_rows": rows, "duration_ms": rows * span}
-        batches.append(batch | {name: _instant(millis) for name, millis in ends.items()})
+        batches.append(
+            {
+                "id": number,
+                "phase": "data",
+                "input_rows": rows,
+                "duration_ms": rows * ms_per_event,
+                "start": _instant(begin + first * ms_per_event),
+                "end": _instant(begin + (first + rows) * ms_per_event),
+            }
+        )
     return {
-        **{"start": batches[0]["start"], "end": batches[-1]["end"], "batches": batches},
-        **{"input_rows": sent, "output_rows": figures["events"], "digest": None},
+        "start": _instant(begin),
+        "end": _instant(begin + sent * ms_per_event),
+        "batches": batches,
+        "input_rows": sent,
+        "output_rows": figures.events,
+        "digest": None,
     }
 
 

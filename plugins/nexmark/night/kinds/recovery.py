@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import JsonValue
+
 from nexmark.cluster import SparkCluster
 from nexmark.config import Gate, Size
 from nexmark.errors import NexmarkError
@@ -294,8 +296,8 @@ class Recovered(Bounded):
         return recovery_figures(directory)
 
     def shown_result(
-        self, directory: ApplicationDirectory, result: Mapping[str, Any]
-    ) -> Mapping[str, Any]:
+        self, directory: ApplicationDirectory, result: Mapping[str, JsonValue]
+    ) -> Mapping[str, JsonValue]:
         """Return the result with the batches of all processes."""
         splits = directory.recovery()
         return result if splits is None else {**result, "batches": splits["batches"]}
