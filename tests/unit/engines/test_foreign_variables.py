@@ -20,7 +20,8 @@ from nexmark.engines.launcher import Launcher
 from nexmark.errors import NexmarkError
 from nexmark.experiments.local_applications import LocalApplications
 from nexmark.flames.jfr import read_samples
-from nexmark.kafka import broker, jars, tools
+from nexmark.kafka import broker, jars
+from nexmark.labs import kafka_tools
 from nexmark.recovery import mini_hdfs, remote_storage
 from nexmark.recovery.daemons import standalone
 from nexmark_jobs.host import facts, processes
@@ -121,7 +122,7 @@ def kafka_broker(machine: Machine) -> None:
 
 
 def kafka_tool(machine: Machine) -> None:
-    made = tools.Tools("127.0.0.1:1", {}, lambda _: None)
+    made = kafka_tools.Tools("127.0.0.1:1", {}, lambda _: None)
     with made.producer("topic", 1, 1, "all") as figures:
         figures()
 
@@ -162,7 +163,7 @@ def test_nothing_of_the_callers_reaches(
     start: Callable[[Machine], None], machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if start in (hdfs, kafka_broker, kafka_tool):  # the jars are another test's
-        for module in (mini_hdfs, broker, tools):
+        for module in (mini_hdfs, broker, kafka_tools):
             monkeypatch.setattr(module, "jars", lambda *_: [])
     with contextlib.suppress(NexmarkError):  # these programs do nothing
         start(machine)
