@@ -62,7 +62,7 @@ def test_what_a_timed_run_does_not_import_and_comments_leave_it_the_same(
 
 
 def test_docstrings_leave_it_the_same(jobs: Path) -> None:
-    change(jobs, "session.py", '"""Starts a Spark session', '"""Now starts a Spark session')
+    change(jobs, "session.py", '"""Work in a directory', '"""Now work in a directory')
     change(jobs, "session.py", '"""Delete the directory', '"""Remove the directory')
     change(jobs, "session.py", '"""A directory on any', '"""A place on any')
     assert timed_program(jobs) == timed_program(HERE)
