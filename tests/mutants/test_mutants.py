@@ -18,9 +18,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from nexmark.expectations.checks import gather
-from nexmark.expectations.contract import contract
-from nexmark.expectations.tables import Events, load_output, open_events
+from nexmark.expectations.tables import Events, open_events
 from nexmark_jobs import boundary
 from nexmark_jobs.errors import JobError
 from nexmark_jobs.options import parse
@@ -28,7 +26,7 @@ from nexmark_jobs.queries import QUERIES, Query, Streams
 from nexmark_jobs.run_query import run
 from nexmark_jobs.sources.event_files import events_of_kind, json_schema
 from nexmark_jobs.sources.recorded_events import KINDS
-from tests.expectations.test_mutations import failed
+from tests.expectations.checked import failed
 from tests.mutants.mutants import MUTANTS, Mutant
 from tests.quick_jvm import QUICK_JVM
 
@@ -115,17 +113,12 @@ def over_streams(spark: SparkSession, query: Query, formulation: str | None, out
     run(spark, replace(options, query=query, formulation=formulation), quiet=True)
 
 
-def findings(events: Events, query: str, out: Path) -> set[str]:
-    entry = contract(query)
-    return failed(gather(events, entry, load_output(events.connection, entry, out, "parquet")))
-
-
 @pytest.mark.parametrize(("query", "formulation"), FORMULATIONS)
 def test_every_formulation_is_right(
     table: Table, events: Events, tmp_path: Path, query: str, formulation: str
 ) -> None:
     over_tables(table, QUERIES[query], formulation, tmp_path / "out")
-    assert findings(events, query, tmp_path / "out") == set()
+    assert failed(events, query, tmp_path / "out") == set()
     assert events.connection.execute("SELECT count(*) FROM reference").fetchall() != [(0,)]
 
 
@@ -154,7 +147,7 @@ def failing(mutant: Mutant) -> AbstractContextManager[object]:
 
 
 def assert_caught(events: Events, mutant: Mutant, out: Path) -> None:
-    found = findings(events, mutant.query, out)
+    found = failed(events, mutant.query, out)
     print(f"{mutant}: caught by {', '.join(sorted(found)) or 'nothing'}")
     assert found, "nothing was found wrong"
     assert "schema" not in found, "a mutant has the right columns"

@@ -61,7 +61,7 @@ ROOMS = {
         " people reaper recording report retention rollout sampling secrets store terminal",
         "airflow",
     ),
-    "expectations": Room("nexmark_jobs", "duckdb great_expectations pandas"),
+    "expectations": Room("config nexmark_jobs", "duckdb great_expectations jinja2 sqlalchemy"),
     "measure": Room("nexmark_jobs", "pydantic zstandard"),
     "attribution": Room("measure secrets verdict", "numpy"),
     "compatibility": Room(

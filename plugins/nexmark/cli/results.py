@@ -14,7 +14,7 @@ import typer
 
 from nexmark.cli import shared_options as option
 from nexmark.cli.acceptance import TIME, Limit, Run, place, queries
-from nexmark.errors import NexmarkError
+from nexmark.errors import ConfigError, NexmarkError
 from nexmark.model import CPU
 from nexmark.terminal import columns
 
@@ -299,7 +299,7 @@ def validate(
     docs = None if data_docs is None else str(data_docs)
     try:
         found = checked(query, str(output), str(events), docs, sink)
-    except ExpectationsError as error:
+    except (ConfigError, ExpectationsError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     numbers = found.statistics

@@ -8,6 +8,7 @@ from typing import Any, cast
 from nexmark.config import paths
 from nexmark.config.clusters import KINDS, AnyCluster
 from nexmark.config.document import Document, Key, read, read_text
+from nexmark.config.expectation_files import check_files
 from nexmark.config.experiment_models import Experiment, load_notifications
 from nexmark.config.fields import check_conf
 from nexmark.config.gate_rules import Gate
@@ -91,6 +92,7 @@ def load(directory: Path | None = None) -> Config:
         read_profile(path)
     load_notifications(directory)
     load_experiments(directory)
+    check_files(directory)
     return Config(
         engines=engines,
         workloads=workloads,

@@ -1,9 +1,9 @@
-"""The checks of a query's output, and the evidence that DuckDB finds for or against it.
+"""The checks of a query's output: SQL over the tables of one DuckDB.
 
 ``reference/`` has a SQL file per query: its result by an engine that is not Spark, as if the input
 had ended and every window had closed. ``invariants/`` has the rules of a query, which do not know
-the reference: each check is a SELECT of the rows that break one. Both run over the tables
-``person``, ``auction`` and ``bid``, the invariants also over ``output``.
+the reference: each check is a SELECT of the rows that break one. The tables are ``person``,
+``auction``, ``bid``, the output and the reference; `prepare` says which.
 """
 
 from __future__ import annotations
@@ -11,24 +11,20 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from nexmark.expectations.contract import EXPERIMENT_CONTRACTS, Column, Contract, contract
+from nexmark.expectations.contract import EXPERIMENT_CONTRACTS, Contract, contract
 from nexmark.expectations.tables import Events, Output
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-EXAMPLES = 3
-MAX_TEXT = 60
-
-_NOT_COMPARABLE = "not checked: the columns differ from the contract"
 _HEADER = re.compile(r"-- check (?P<name>\w+): (?P<rule>.*)")
 
 
 @dataclass(frozen=True)
 class Check:
-    """One invariant: its name, the rule for a person, and a SELECT of the rows that break it."""
+    """A check of an output: its name, the rule for a person, and a SELECT of what breaks it."""
 
     name: str
     rule: str
@@ -36,40 +32,28 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """The ``findings`` on one output: each a sentence about a problem, with example rows, or None.
+class RowCounts:
+    """Rows of the reference, and of the output as it is compared with it (q12: folded).
 
-    They are named schema, difference, and as the invariants.
-    ``compared_rows`` counts the output's rows after folding (q12), ``missing_rows`` the rows that
-    only the reference has, ``unexpected_rows`` those that only the output has; duplicates count
-    each time. If the columns differ from the contract, the output is not ``comparable``: these two
-    counts are None, and only the schema finding is meaningful.
+    An output that is not readable is not compared, and has None.
     """
 
-    query: str
-    events: int
-    rows: int
-    reference_rows: int
-    reference_may_be_empty: bool
-    comparable: bool
-    compared_rows: int
-    missing_rows: int | None
-    unexpected_rows: int | None
-    findings: dict[str, str | None]
+    reference: int
+    compared: int | None
 
 
 def invariants(query: str) -> tuple[Check, ...]:
     """Return the invariants of `query`, in the order of its file; none for an experiment's."""
     if query in EXPERIMENT_CONTRACTS:
         return ()
-    found = []
+    checks = []
     for statement in filter(None, map(str.strip, _sql("invariants", query).split(";\n"))):
         comment, sql = re.split(r"\n(?!--)", statement, maxsplit=1)
         header = _HEADER.fullmatch(comment.replace("\n-- ", " "))
         if header is None:
             raise ValueError(f"an invariant begins with '-- check NAME: RULE', not with: {comment}")
-        found.append(Check(header["name"], header["rule"], sql))
-    return tuple(found)
+        checks.append(Check(header["name"], header["rule"], sql.rstrip("; \n")))
+    return tuple(checks)
 
 
 def reference_sql(query: str) -> str:
@@ -93,107 +77,91 @@ def _sql(folder: str, query: str) -> str:
     return file.read_text(encoding="utf-8")
 
 
-def gather(events: Events, entry: Contract, output: Output) -> Evidence:
-    """Compare the loaded output of a query with its reference and run its invariants."""
-    connection = events.connection
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE reference AS {reference_select(entry.query)}")
-    reference_rows = _count(connection, "reference")
-    compared_rows, missing, unexpected = output.rows, None, None
-    rules = {check.name: check.sql for check in invariants(entry.query)}
-    found: dict[str, str | None] = dict.fromkeys(("difference", *rules), _NOT_COMPARABLE)
-    if output.readable:
-        found = {name: _finding(connection, sql) for name, sql in rules.items()}
-        compared_rows, missing, unexpected, found["difference"] = _compare(events, entry)
-    return Evidence(
-        query=entry.query,
-        events=events.count,
-        rows=output.rows,
-        comparable=output.readable,
-        reference_rows=reference_rows,
-        reference_may_be_empty=bool(connection.execute(entry.may_be_empty).fetchall()[0][0]),
-        compared_rows=compared_rows,
-        missing_rows=missing,
-        unexpected_rows=unexpected,
-        findings={"schema": _schema_finding(entry.columns, output.columns), **found},
-    )
+def prepare(events: Events, entry: Contract, output: Output) -> RowCounts:
+    """Make the tables that the checks of a loaded output need; count their rows.
 
-
-def _compare(events: Events, entry: Contract) -> tuple[int, int, int, str | None]:
-    """Compare output and reference as multisets; return rows, missing, unexpected, finding.
-
-    Rows are compared by a 64-bit hash of all their values. This is 5 times faster than grouping by
-    the values, and two different rows pass as equal once in 2^64.
+    The table ``reference`` has the reference result. The views ``compared`` and ``wanted`` have
+    the rows of the output and of the reference that have to be equal as multisets: all of them,
+    but folded for q12, and without the columns that ties change where events have no number.
     """
-    connection, compared = events.connection, "FROM output"
+    connection = events.connection
+    connection.execute(f"CREATE OR REPLACE TABLE reference AS {reference_select(entry.query)}")
+    reference_rows = _count(connection, "reference")
+    if not output.readable:
+        return RowCounts(reference_rows, None)
+    compared = "FROM output"
     if entry.fold:
         terms = ", ".join(f"{expression} AS {name}" for name, expression in entry.fold.items())
         compared = f"SELECT {terms} FROM output GROUP BY ALL"
     columns = "*" if events.numbered else ", ".join(entry.tie_free) or "*"
-    for side, rows in (("found", compared), ("wanted", "FROM reference")):
-        connection.execute(
-            f"CREATE OR REPLACE TEMP TABLE {side} AS "
-            f"SELECT hash(line) AS line_hash, line.* FROM (SELECT {columns} FROM ({rows})) AS line"
-        )
-    connection.execute(
-        "CREATE OR REPLACE TEMP TABLE difference AS "
-        "SELECT line_hash, sum(copies) AS copies FROM ("
-        "SELECT line_hash, 1 AS copies FROM found UNION ALL SELECT line_hash, -1 FROM wanted"
-        ") GROUP BY line_hash HAVING sum(copies) <> 0"
-    )
-    ((missing, unexpected),) = connection.execute(
-        "SELECT coalesce(-sum(copies) FILTER (WHERE copies < 0), 0)::BIGINT, "
-        "coalesce(sum(copies) FILTER (WHERE copies > 0), 0)::BIGINT FROM difference"
-    ).fetchall()
-    parts = []
-    sides = ((missing, "missing", "wanted", "< 0"), (unexpected, "unexpected", "found", "> 0"))
-    for count, what, side, copies in (each for each in sides if each[0]):
-        examples = _examples(
-            connection,
-            f"SELECT DISTINCT * EXCLUDE (line_hash) FROM {side} "
-            f"WHERE line_hash IN (SELECT line_hash FROM difference WHERE copies {copies})",
-        )
-        parts.append(f"{count} {'row' if count == 1 else 'rows'} {what}, e.g. {examples}")
-    return _count(connection, "found"), missing, unexpected, "; ".join(parts) or None
-
-
-def _finding(connection: DuckDBPyConnection, sql: str) -> str | None:
-    """Run a SELECT of rows that break a rule; return the finding, None if there is none."""
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE broken AS {sql}")
-    count = _count(connection, "broken")
-    if not count:
-        return None
-    examples = _examples(connection, "FROM broken")
-    return f"{count} {'case' if count == 1 else 'cases'}, e.g. {examples}"
-
-
-def _examples(connection: DuckDBPyConnection, sql: str) -> str:
-    found = connection.execute(f"FROM ({sql}) ORDER BY ALL LIMIT {EXAMPLES}")
-    names = [column[0] for column in found.description or ()]
-    return ", ".join(
-        "{" + ", ".join(f"{n}: {_text(v)}" for n, v in zip(names, row, strict=True)) + "}"
-        for row in found.fetchall()
-    )
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{name}: {_text(part)}" for name, part in value.items()) + "}"
-    text = "NULL" if value is None else repr(value) if isinstance(value, str) else str(value)
-    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 2] + ".."
-
-
-def _schema_finding(wanted: tuple[Column, ...], found: tuple[Column, ...]) -> str | None:
-    if wanted == found:
-        return None
-    if len(wanted) != len(found):
-        listed = ", ".join(map(str, found))
-        return f"{len(found)} columns, the contract has {len(wanted)}; found: {listed}"
-    return "; ".join(
-        f"column {position} is '{has}', the contract says '{wants}'"
-        for position, (wants, has) in enumerate(zip(wanted, found, strict=True), 1)
-        if wants != has
-    )
+    for view, rows in (("compared", compared), ("wanted", "FROM reference")):
+        connection.execute(f"CREATE OR REPLACE VIEW {view} AS SELECT {columns} FROM ({rows})")
+    return RowCounts(reference_rows, _count(connection, "compared"))
 
 
 def _count(connection: DuckDBPyConnection, table: str) -> int:
     return int(connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0])
+
+
+def types_check(entry: Contract) -> Check:
+    """Return the check of the types of the columns that were written."""
+    columns = ", ".join(
+        f"({position}, '{column.name}', '{column.type}')"
+        for position, column in enumerate(entry.columns, 1)
+    )
+    sql = f"""\
+SELECT contract.*, written.data_type AS written_type
+FROM (VALUES {columns}) AS contract(position, column_name, contract_type)
+JOIN (FROM duckdb_columns() WHERE table_name = 'written') AS written USING (column_name)
+WHERE contract_type <> data_type"""
+    listed = ", ".join(map(str, entry.columns))
+    return Check("types", f"The types are: {listed}.", sql)
+
+
+def reference_check(entry: Contract) -> Check:
+    """Return the check that a comparison proves something."""
+    sql = f"""\
+SELECT 'no row' AS reference
+WHERE NOT EXISTS (FROM reference) AND NOT ({entry.may_be_empty})"""
+    rule = "The reference has rows, unless the events are too few."
+    return Check("reference_rows", rule, sql)
+
+
+def folded_count_check() -> Check:
+    """Return the check of the number of rows of a folded output."""
+    sql = """\
+SELECT * FROM (
+    SELECT (SELECT count(*) FROM compared) AS compared, (SELECT count(*) FROM reference) AS wanted
+)
+WHERE compared <> wanted"""
+    rule = "There are as many rows, folded by bidder, as in the reference."
+    return Check("row_count", rule, sql)
+
+
+def difference_checks() -> tuple[Check, Check]:
+    """Return the checks of output and reference as multisets of rows.
+
+    ``EXCEPT ALL`` of long rows takes five times as long as sums of their hashes, so it has rows
+    only where these differ. Two different tables have one sum in 2^64 cases.
+    """
+    missing, unexpected = (
+        f"""\
+WITH differ AS (
+    SELECT (SELECT sum(hash(compared)) FROM compared)
+           IS DISTINCT FROM (SELECT sum(hash(wanted)) FROM wanted) AS differ
+)
+SELECT {one}.* FROM {one}, differ WHERE differ.differ
+EXCEPT ALL
+SELECT {other}.* FROM {other}, differ WHERE differ.differ"""
+        for one, other in (("wanted", "compared"), ("compared", "wanted"))
+    )
+    return (
+        Check("missing", "Every row of the reference is in the output, as often.", missing),
+        Check("unexpected", "Every row of the output is in the reference, as often.", unexpected),
+    )
+
+
+def content_checks(entry: Contract) -> tuple[Check, ...]:
+    """Return the checks by SQL of an output that is readable, in the order of its suite."""
+    folded = (folded_count_check(),) if entry.fold else ()
+    return (reference_check(entry), *folded, *difference_checks(), *invariants(entry.query))

@@ -1,29 +1,45 @@
-"""Great Expectations suites: one per query, judging the evidence that DuckDB gathered.
+"""Great Expectations suites: one per query, over the tables that DuckDB has of its output.
 
-The batch is one row: row counts as numbers, and per check a column that holds the finding (a
-sentence with example rows) or nothing. So Great Expectations never sees a million rows, and its
-Data Docs show each rule with its finding.
+The batch is the output as it was written. The expectations on its rows are SQL of all tables:
+``output`` (in the types of the contract), ``reference``, ``person``, ``auction``, ``bid``. A person
+adds expectations to a suite in ``include/conf/expectations/q5.json``.
 """
 
 import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nexmark.expectations.checks import Evidence, gather, invariants
-from nexmark.expectations.contract import contract
-from nexmark.expectations.tables import load_output, open_events
+from nexmark.config.expectation_files import AddedExpectation, load_added
+from nexmark.expectations.checks import (
+    Check,
+    RowCounts,
+    content_checks,
+    prepare,
+    types_check,
+)
+from nexmark.expectations.contract import Contract, contract
+from nexmark.expectations.findings import cases, columns_finding
+from nexmark.expectations.tables import Events, Output, load_output, open_events
 from nexmark_jobs import boundary
 
 if TYPE_CHECKING:
-    from great_expectations import ExpectationSuite
+    from great_expectations import Checkpoint, ExpectationSuite
+    from great_expectations.core import (
+        ExpectationSuiteValidationResult,
+        ExpectationValidationResult,
+    )
     from great_expectations.data_context.data_context.abstract_data_context import (
         AbstractDataContext,
     )
+    from great_expectations.expectations.expectation import Expectation
+
+_SCHEMA = ("columns", "types")
+_SITE_SECTIONS = ("expectations", "validations", "profiling")
 
 
 @dataclass(frozen=True)
@@ -45,83 +61,173 @@ class ValidationOutcome:
     docs: Path | None
 
 
-def build_suite(query: str, *, may_be_empty: bool) -> "ExpectationSuite":
-    """Return the suite of `query`; an empty reference is refused, unless it `may_be_empty`."""
+def build_suite(
+    entry: Contract, added: Iterable[AddedExpectation] = (), *, readable: bool = True
+) -> "ExpectationSuite":
+    """Return the suite of a query; only the schema of an output that is not `readable`.
+
+    ConfigError: Great Expectations does not know one that a person `added`, or its arguments.
+    """
     gx = _great_expectations()
-    no_finding = gx.expectations.ExpectColumnValuesToBeNull
-    compared = "rows, folded by bidder," if contract(query).fold else "rows"
-    listed = ", ".join(map(str, contract(query).columns))
+    listed = ", ".join(map(str, entry.columns))
     expectations = [
-        no_finding(column="schema", description=f"The columns are, in this order: {listed}."),
-        gx.expectations.ExpectColumnValuesToBeBetween(
-            column="reference_rows",
-            min_value=0 if may_be_empty else 1,
-            description="The reference has rows, unless the events are too few.",
+        gx.expectations.ExpectTableColumnsToMatchOrderedList(
+            column_list=list(entry.names),
+            description=f"The columns are, in this order: {listed}.",
+            meta={"name": "columns"},
         ),
-        gx.expectations.ExpectColumnPairValuesToBeEqual(
-            column_A="compared_rows",
-            column_B="reference_rows",
-            description=f"There are as many {compared} as in the reference.",
-        ),
-        no_finding(
-            column="difference",
-            description="Every row is as often in the output as in the reference, and no other.",
-        ),
+        _no_rows(types_check(entry)),
     ]
-    expectations += [no_finding(column=x.name, description=x.rule) for x in invariants(query)]
-    suite: ExpectationSuite = gx.ExpectationSuite(name=query, expectations=expectations)
+    if readable:
+        if not entry.fold:
+            expectations.append(
+                gx.expectations.ExpectTableRowCountToEqualOtherTable(
+                    other_table_name="reference",
+                    description="There are as many rows as in the reference.",
+                    meta={"name": "row_count"},
+                )
+            )
+        expectations += map(_no_rows, content_checks(entry))
+        expectations += map(_added, added)
+    suite: ExpectationSuite = gx.ExpectationSuite(name=entry.query, expectations=expectations)
     return suite
 
 
-def judge(evidence: Evidence, docs_dir: Path | None = None, name: str = "") -> ValidationOutcome:
-    """Run the suite over the evidence; add the result, by `name`, to a Data Docs site, if asked."""
-    import pandas as pd
+def _no_rows(check: Check) -> "Expectation":
+    """Return the expectation that the SELECT of `check` finds no row; the first ones are shown."""
+    _great_expectations()
+    from nexmark.expectations.data_docs import UnexpectedRowsExpectation
 
-    gx = _great_expectations()
-    context = _context(docs_dir)
-    name = name or evidence.query
-    suite = build_suite(evidence.query, may_be_empty=evidence.reference_may_be_empty)
-    suite.name = name
-    suite = context.suites.add_or_update(suite)
-    asset = context.data_sources.add_pandas("output").add_dataframe_asset(name)
-    batch = asset.add_batch_definition_whole_dataframe("evidence")
-    definition = gx.ValidationDefinition(name=name, data=batch, suite=suite)
-    definitions = [context.validation_definitions.add(definition)]
-    actions = [gx.checkpoint.UpdateDataDocsAction(name="docs")] if docs_dir else []
-    checkpoint = context.checkpoints.add(
-        gx.Checkpoint(name=name, validation_definitions=definitions, actions=actions)
+    sql = check.sql.replace("{", "{{").replace("}", "}}")
+    return UnexpectedRowsExpectation(
+        # Great Expectations prints a warning where {batch}, the table ``written``, is not named.
+        unexpected_rows_query=f"/* {{batch}} */ FROM (\n{sql}\n) ORDER BY ALL",
+        description=check.rule,
+        meta={"name": check.name},
     )
-    counted = ("rows", "compared_rows", "reference_rows")
-    row = {name: getattr(evidence, name) for name in counted} | evidence.findings
-    result = checkpoint.run(
-        batch_parameters={"dataframe": pd.DataFrame([row])},
-        run_id=gx.RunIdentifier(run_name=name),
-    )
-    (validation,) = result.run_results.values()
-    failed = [entry for entry in validation.results if not entry.success]
-    counts = ("events", "rows", "reference_rows", "missing_rows", "unexpected_rows")
+
+
+def _added(expectation: AddedExpectation) -> "Expectation":
+    """Return an expectation that a person added; ConfigError says where it is wrong."""
+    _great_expectations()
+    from nexmark.expectations.data_docs import expectation_of
+
+    return expectation_of(expectation)
+
+
+def judge(
+    events: Events,
+    entry: Contract,
+    output: Output,
+    docs_dir: Path | None = None,
+    name: str = "",
+) -> ValidationOutcome:
+    """Run the suite of a query over its loaded output.
+
+    Args:
+        events: The opened events, in whose database the output was loaded.
+        entry: The contract of the query.
+        output: As `load_output` returned it.
+        docs_dir: The Data Docs site that gets the result; none if None.
+        name: The name of the result there; the query's by default.
+    """
+    from nexmark.expectations.duckdb_dialect import shared
+
+    counts = prepare(events, entry, output)
+    suite = build_suite(entry, load_added(entry.query), readable=output.readable)
+    suite.name = name or entry.query
+    with shared(events.connection) as url:
+        result = _checked(suite, url, docs_dir)
+    results = {_name(each): each for each in result.results}
+    failed = {name: each for name, each in results.items() if not each.success}
     return ValidationOutcome(
-        query=evidence.query,
+        query=entry.query,
         success=bool(result.success),
-        expectations_evaluated=len(validation.results),
+        expectations_evaluated=len(results),
         expectations_failed=len(failed),
-        failures=tuple(_failures(evidence, (entry.expectation_config for entry in failed))),
-        statistics={name: getattr(evidence, name) for name in counts},
+        failures=tuple(_failures(failed, events, entry, output, counts)),
+        statistics={
+            "events": events.count,
+            "rows": output.rows,
+            "reference_rows": counts.reference,
+            "missing_rows": _rows_of(results.get("missing")),
+            "unexpected_rows": _rows_of(results.get("unexpected")),
+        },
         docs=docs_dir / "index.html" if docs_dir else None,
     )
 
 
-def _failures(evidence: Evidence, failed: Iterable[Any]) -> Iterator[str]:
-    """Return a line per failed expectation, with its finding."""
+def _checked(
+    suite: "ExpectationSuite", url: str, docs_dir: Path | None
+) -> "ExpectationSuiteValidationResult":
+    """Run a suite over the table ``written``; add its result to a Data Docs site, if asked."""
+    gx = _great_expectations()
+    context, name = _context(docs_dir), suite.name
+    suite = context.suites.add_or_update(suite)
+    source = context.data_sources.add_sql("output", connection_string=url)
+    asset = source.add_table_asset(name, table_name="written")
+    batch = asset.add_batch_definition_whole_table("all")
+    definition = gx.ValidationDefinition(name=name, data=batch, suite=suite)
+    definitions = [context.validation_definitions.add(definition)]
+    actions = [gx.checkpoint.UpdateDataDocsAction(name="docs")] if docs_dir else []
+    checkpoint: Checkpoint = context.checkpoints.add(
+        gx.Checkpoint(name=name, validation_definitions=definitions, actions=actions)
+    )
+    result = checkpoint.run(run_id=gx.RunIdentifier(run_name=name))
+    (validation,) = result.run_results.values()
+    return validation
+
+
+def _name(result: "ExpectationValidationResult") -> str:
+    """Return the name of an expectation: ours, a person's, or its type with its column."""
+    configuration = result.expectation_config
+    assert configuration is not None
+    name = (configuration.meta or {}).get("name")
+    column = configuration.kwargs.get("column")
+    return str(name or configuration.type + (f" of {column}" if column else ""))
+
+
+def _rows_of(result: "ExpectationValidationResult | None") -> int | None:
+    """Return how many rows an expectation found that should not be there."""
+    return None if result is None else result.result.get("observed_value")
+
+
+def _failures(
+    failed: "Mapping[str, ExpectationValidationResult]",
+    events: Events,
+    entry: Contract,
+    output: Output,
+    counts: RowCounts,
+) -> Iterator[str]:
+    """Return a line per failed expectation, with its finding; one on the schema.
+
+    Args:
+        failed: The results of the failed expectations, by name.
+        events: The opened events.
+        entry: The contract of the query.
+        output: The output as it was loaded.
+        counts: The rows of both sides.
+    """
+    if any(name in failed for name in _SCHEMA):
+        listed = ", ".join(map(str, entry.columns))
+        finding = columns_finding(entry.columns, output.columns)
+        yield f"schema: {finding} (The columns are, in this order: {listed}.)"
     findings = {
-        "reference_rows": f"empty over {evidence.events} events: verify with more events",
-        "row_count": f"{evidence.compared_rows}, the reference has {evidence.reference_rows}",
-        **evidence.findings,
+        "reference_rows": f"empty over {events.count} events: verify with more events",
+        "row_count": f"{counts.compared}, the reference has {counts.reference}",
     }
-    for configuration in failed:
-        column = configuration.kwargs.get("column", "row_count")
-        if evidence.comparable or column == "schema":
-            yield f"{column}: {findings[column]} ({configuration.description})"
+    for name, result in failed.items():
+        if name not in _SCHEMA:
+            rule = result.expectation_config and result.expectation_config.description
+            finding = findings.get(name) or cases(name, result.result, result.exception_info)
+            yield f"{name}: {finding}" + (f" ({rule})" if rule else "")
+
+
+def check_added(queries: Iterable[str]) -> None:
+    """Raise ConfigError if Great Expectations refuses one that a person added to these queries."""
+    for query in queries:
+        for added in load_added(query):
+            _added(added)
 
 
 def _great_expectations() -> Any:
@@ -162,13 +268,23 @@ def _context(data_docs_dir: Path | None) -> "AbstractDataContext":
                 "class_name": "SiteBuilder",
                 "show_how_to_buttons": False,
                 "store_backend": _files(data_docs_dir),
-                "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"},
+                "site_index_builder": {
+                    "class_name": "DefaultSiteIndexBuilder",
+                    "view": _view("IndexPageView"),
+                },
+                "site_section_builders": {
+                    section: {"view": _view("PageView")} for section in _SITE_SECTIONS
+                },
             }
         }
     config = base.DataContextConfig(store_backend_defaults=stores, analytics_enabled=False)
     context: AbstractDataContext = gx.get_context(project_config=config)
     context.variables.progress_bars = base.ProgressBarsConfig(globally=False)
     return context
+
+
+def _view(name: str) -> dict[str, str]:
+    return {"module_name": "nexmark.expectations.data_docs", "class_name": name}
 
 
 def _files(at: Path) -> dict[str, str]:
@@ -194,9 +310,8 @@ def validate(
     entry = contract(query)
     with open_events(events_dir) as events:
         output = load_output(events.connection, entry, Path(output_dir), sink)
-        evidence = gather(events, entry, output)
-    docs = Path(data_docs_dir) if data_docs_dir is not None else None
-    outcome = judge(evidence, docs, name)
+        docs = Path(data_docs_dir) if data_docs_dir is not None else None
+        outcome = judge(events, entry, output, docs, name)
     seconds = round(time.monotonic() - started, 3)
     return replace(outcome, statistics={**outcome.statistics, "seconds": seconds})
 

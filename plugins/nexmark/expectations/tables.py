@@ -62,7 +62,7 @@ def open_events(path: Path | str) -> Iterator[Events]:
         tempfile.TemporaryDirectory(prefix="nexmark-duckdb-") as spill,
         duckdb.connect(config={"memory_limit": MEMORY_LIMIT, "temp_directory": spill}) as database,
     ):
-        database.execute("SET TimeZone = 'UTC'")
+        database.execute("SET GLOBAL TimeZone = 'UTC'")
         try:
             _load(database, files)
         except duckdb.Error as error:
@@ -81,6 +81,10 @@ def _data_files(directory: Path, pattern: str = "*") -> list[Path]:
 
 def _quote(text: object) -> str:
     return "'" + str(text).replace("'", "''") + "'"
+
+
+def _identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _listed(files: Iterable[Path]) -> str:
@@ -187,10 +191,10 @@ def _find_fault(files: list[Path]) -> str | None:
 class Output:
     """The content of an output directory.
 
-    ``columns`` are the columns found. If they have the contract's names, the output is
-    ``readable``: the table ``output`` has its rows in the contract's order and types (a value of
-    another type is NULL). The table ``partition`` says for each directory of a filesystem sink
-    whether it is committed.
+    ``columns`` are the columns of the files; the view ``written`` has them. If they have the
+    contract's names, the output is ``readable``: the table ``output`` has its rows in the
+    contract's order and types (a value of another type is NULL). The table ``partition`` says for
+    each directory of a filesystem sink whether it is committed.
     """
 
     columns: tuple[Column, ...]
@@ -214,16 +218,23 @@ def load_output(
         raise ExpectationsError(f"{entry.query} has no filesystem sink: only q10 has; use parquet")
     scan = _scan(entry, directory, partitioned=entry.names[-2:] == _PARTITION_COLUMNS)
     try:
-        found = connection.execute(f"DESCRIBE FROM {scan}").fetchall()
+        described = connection.execute(f"DESCRIBE FROM {scan}").fetchall()
         columns = tuple(
             Column(name, "TIMESTAMP" if kind.startswith("TIMESTAMP") else kind)
-            for name, kind, *_ in found
+            for name, kind, *_ in described
         )
+        instants = ", ".join(
+            f"CAST({_identifier(c.name)} AS TIMESTAMP) AS {_identifier(c.name)}"
+            for c in columns
+            if c.type == "TIMESTAMP"
+        )
+        replaced = f"* REPLACE ({instants})" if instants else "*"
+        connection.execute(f"CREATE OR REPLACE VIEW written AS SELECT {replaced} FROM {scan}")
         rows = connection.execute(f"SELECT count(*) FROM {scan}").fetchall()[0][0]
         readable = {column.name for column in columns} == set(entry.names)
         if readable:
             casts = ", ".join(f"TRY_CAST({c.name} AS {c.type}) AS {c.name}" for c in entry.columns)
-            connection.execute(f"CREATE OR REPLACE TEMP TABLE output AS SELECT {casts} FROM {scan}")
+            connection.execute(f"CREATE OR REPLACE TABLE output AS SELECT {casts} FROM {scan}")
     except duckdb.Error as error:
         raise ExpectationsError(
             f"{directory} cannot be read as output of {entry.query}: {_first_line(error)}"
@@ -257,9 +268,7 @@ def _scan(entry: Contract, at: Path, *, partitioned: bool) -> str:
 
 
 def _load_partitions(connection: DuckDBPyConnection, directory: Path | None) -> None:
-    connection.execute(
-        'CREATE OR REPLACE TEMP TABLE "partition" (directory VARCHAR, committed BOOLEAN)'
-    )
+    connection.execute('CREATE OR REPLACE TABLE "partition" (directory VARCHAR, committed BOOLEAN)')
     if directory is None:
         return
     for parent in sorted({file.parent for file in _data_files(directory, "**/*.*")}):

@@ -66,7 +66,13 @@ class Verification(Model):
 
 
 def plan_together(night: Night, deployment: Deployment) -> AnySubmission:
-    """Return the submission that verifies all queries, none where a night has only one."""
+    """Return the submission that verifies all queries, none where a night has only one.
+
+    ConfigError: a person added an expectation that Great Expectations does not know.
+    """
+    from nexmark.expectations.suites import check_added
+
+    check_added(night.queries)
     if len(night.queries) < 2:
         return NothingToSubmit(reason="the night has one query, whose own task verifies it")
     alone = {query: verify_submission(night, deployment, query) for query in night.queries}

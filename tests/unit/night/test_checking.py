@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from nexmark.config import load
+from nexmark.errors import ConfigError
 from nexmark.expectations.checks import invariants
 from nexmark.expectations.tables import open_events
 from nexmark.night.plan import Night
 from nexmark.night.planning import make_night
-from nexmark.night.verification import checked_early, take, verify
+from nexmark.night.verification import checked_early, plan_together, take, verify
 from nexmark_jobs import boundary
 from tests.expectations.event_builders import RECORDED
 from tests.expectations.wrong_engines import right_sql
@@ -58,7 +59,7 @@ def test_right_over_both(night: Night) -> None:
     numbers = found.statistics
     assert numbers["events"] == 10_000
     assert numbers["boundary_rows"] == numbers["boundary_reference_rows"]
-    assert found.evaluated == 2 * (4 + len(invariants("q7")))
+    assert found.evaluated == 2 * (6 + len(invariants("q7")))
     index = (night.directory / "data_docs" / "index.html").read_text()
     assert "q7_boundary" in index
 
@@ -130,3 +131,15 @@ def test_a_query_that_failed_is_left_to_its_own_task(night: Night) -> None:
     with checked_early(night):
         pass
     assert take(night, "q7") is None
+
+
+def test_an_added_expectation_that_nobody_knows_ends_the_night_before_it_runs(
+    night: Night, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NEXMARK_CONF", str(tmp_path / "conf"))
+    (tmp_path / "conf" / "expectations").mkdir(parents=True)
+    added = tmp_path / "conf" / "expectations" / "q7.json"
+    added.write_text('{"expectations": [{"type": "expect_nothing_at_all"}]}')
+    build = Build(id="b", version="4.3.0", path=tmp_path)
+    with pytest.raises(ConfigError, match=r"q7\.json:1: expectations\.0: unknown expectation"):
+        plan_together(night, build)
