@@ -4,7 +4,8 @@ A night validates each query over the generated events and over the boundary eve
 Data Docs. Here the outputs are right ones, made by the reference SQL. Dump the events first, in the
 size of the workload's ``verify``:
 
-    python nexmark_jobs/dump_events.py --events 100000 --tps 1000 --seed 1 --out DIR --format parquet
+    python nexmark_jobs/dump_events.py --events 100000 --tps 1000 --seed 1 \\
+        --format parquet --out DIR
     python -m bench.validation --events DIR
 """
 

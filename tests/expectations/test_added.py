@@ -129,7 +129,9 @@ def test_a_mistake_in_a_file_is_one_line_with_its_place(conf: Path, text: str, e
 
 def test_a_file_of_no_query_is_refused(conf: Path) -> None:
     (conf / "expectations" / "q55.json").write_text('{"expectations": []}')
-    with pytest.raises(ConfigError, match=r"q55\.json:1: the file's name is no query; did you mean"):
+    with pytest.raises(
+        ConfigError, match=r"q55\.json:1: the file's name is no query; did you mean"
+    ):
         check_files(conf)
 
 

@@ -14,7 +14,7 @@ from nexmark.config import load
 from nexmark.errors import ConfigError
 from nexmark.expectations.checks import invariants
 from nexmark.expectations.tables import open_events
-from nexmark.night.plan import Night
+from nexmark.night.plan import Deployment, Night
 from nexmark.night.planning import make_night
 from nexmark.night.verification import checked_early, plan_together, take, verify
 from nexmark_jobs import boundary
@@ -140,6 +140,9 @@ def test_an_added_expectation_that_nobody_knows_ends_the_night_before_it_runs(
     (tmp_path / "conf" / "expectations").mkdir(parents=True)
     added = tmp_path / "conf" / "expectations" / "q7.json"
     added.write_text('{"expectations": [{"type": "expect_nothing_at_all"}]}')
-    build = Build(id="b", version="4.3.0", path=tmp_path)
+    build = Deployment(
+        **{"build": "b", "spark_version": "4.3.0", "spark_home": "s", "source": "pypi:4.3.0"},
+        **{"jobs": "j", "jobs_home": "j", "program": "p"},
+    )
     with pytest.raises(ConfigError, match=r"q7\.json:1: expectations\.0: unknown expectation"):
         plan_together(night, build)
