@@ -24,7 +24,7 @@ from nexmark.expectations.tables import open_events
 from nexmark_jobs import boundary
 
 _WINDOWS = "TIMESTAMP '2020-01-01' + to_seconds(10 * (n // 500))"
-#: The reference of q12 has no windows, whose times are those of an engine's clock.
+#: The reference of q12 has no windows: an engine's clock gives their times.
 _RIGHT_Q12 = f"""
 SELECT bidder, count(*) AS bid_count, {_WINDOWS} AS starttime,
        {_WINDOWS} + INTERVAL 10 SECOND AS endtime

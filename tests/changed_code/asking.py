@@ -43,7 +43,7 @@ HEAVY = {
     "verdict": "numpy scipy.stats scipy.special yaml pydantic hypothesis rich.table",
     "measure": "numpy scipy.stats yaml pydantic hypothesis zstandard",
     "store": "numpy scipy.stats yaml pydantic sqlalchemy.orm alembic.command typer",
-    "expectations": "yaml pydantic duckdb pandas great_expectations pyarrow.parquet typer",
+    "expectations": "yaml pydantic duckdb great_expectations pyarrow.parquet typer",
 }
 #: Of the tests that run a changed function, those that take longer are not asked.
 LONGEST_S = 1.0

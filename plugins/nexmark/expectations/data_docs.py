@@ -35,8 +35,8 @@ logging.getLogger("great_expectations.expectations.registry").setLevel(logging.E
 class UnexpectedRowsExpectation(unexpected_rows_expectation.UnexpectedRowsExpectation):
     """The expectation of this name, with its rows on the page.
 
-    That of Great Expectations 1.24 has only their number there, and the rows only in results of
-    the format COMPLETE, which has all unexpected values of other expectations, too.
+    Great Expectations 1.24 shows only their number there. It keeps the rows only in results of the
+    format COMPLETE, which would keep all unexpected values of other expectations, too.
     """
 
     def _validate(
