@@ -10,9 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jinja2
 import pytest
 
 from nexmark.expectations import suites
+from nexmark.expectations.checks import Check
 from nexmark.expectations.contract import CONTRACTS, Contract, contract
 from nexmark.expectations.suites import ValidationOutcome, build_suite, judge, validate
 from nexmark.expectations.tables import Events, Output, load_output, open_events
@@ -112,6 +114,31 @@ def test_folded_rows_are_counted_after_the_fold(few: Events, tmp_path: Path) -> 
     rows += f" UNION ALL SELECT 7::BIGINT, 0::BIGINT, {window} FROM (SELECT 9 AS price)"
     row_count = judged(few, tmp_path, rows, entry=CONTRACTS["q12"]).failures[0]
     assert row_count.startswith("row_count: 2, the reference has 1 (")
+
+
+def test_braces_of_sql_are_no_placeholders(
+    few: Events, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    braces = Check("braces", "None.", "SELECT {'a': 1} AS x")
+    monkeypatch.setattr(suites, "content_checks", lambda entry: (braces,))
+    assert judged(few, tmp_path).failures == ("braces: 1 case, e.g. {x: {a: 1}} (None.)",)
+
+
+def test_templates_are_compiled_once_for_all_pages(
+    few: Events, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compiling is half the cost of a page, and a night has ninety-six."""
+    judged(few, tmp_path / "out", RIGHT, tmp_path / "docs")
+    compiled: list[str | None] = []
+    compile = jinja2.Environment.compile
+
+    def counted(self: jinja2.Environment, source: Any, name: str | None = None, *more: Any) -> Any:
+        compiled.append(name)
+        return compile(self, source, name, *more)
+
+    monkeypatch.setattr(jinja2.Environment, "compile", counted)
+    judged(few, tmp_path / "out", RIGHT, tmp_path / "docs", "q2_boundary")
+    assert compiled == []
 
 
 def test_a_query_that_is_judged_again_is_on_its_site_twice(few: Events, tmp_path: Path) -> None:
