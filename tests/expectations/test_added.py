@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nexmark.cli.app import main
-from nexmark.config.expectation_files import check_files
+from nexmark.config import load, paths
+from nexmark.config.expectation_files import check_files, load_added
 from nexmark.errors import ConfigError
 from nexmark.expectations.suites import ValidationOutcome, validate
 from nexmark.expectations.tables import open_events
@@ -79,6 +81,26 @@ def test_an_added_expectation_that_holds_changes_nothing_else(
 ) -> None:
     add(conf, {**PRICES, "kwargs": {"column": "price", "min_value": 1}})
     assert outcome(events, output).failures == ()
+
+
+def test_lists_of_arguments_are_lists(conf: Path, events: Path, output: Path) -> None:
+    values = {"column": "price", "value_set": [100, 200, 300]}
+    columns = {"column_set": ["auction", "bidder", "price", "dateTime", "extra"]}
+    add(
+        conf,
+        {"type": "expect_column_values_to_be_in_set", "kwargs": values},
+        {"type": "expect_table_columns_to_match_set", "kwargs": columns},
+    )
+    assert outcome(events, output).failures == ()
+    assert load_added("q0")[0].kwargs == values
+
+
+def test_loading_the_configuration_checks_the_files(conf: Path) -> None:
+    shutil.copytree(paths.repository() / "include" / "conf", conf, dirs_exist_ok=True)
+    load(conf)
+    (conf / "expectations" / "q0.json").write_text("{}")
+    with pytest.raises(ConfigError, match=r"q0\.json:1: expectations: expected a list"):
+        load(conf)
 
 
 def test_added_sql_sees_the_reference_and_the_events(

@@ -42,10 +42,12 @@ def test_rows_stay_after_the_connection_is_given_back(database: DuckDBPyConnecti
 
 
 def test_two_databases_are_told_apart_and_closed_for_others(database: DuckDBPyConnection) -> None:
-    with duckdb.connect() as other, shared(database), shared(other) as url:
-        engine = sa.create_engine(url)
-        assert not sa.inspect(engine).has_table("t")
-        (cursor,) = duckdb_dialect._open[engine.url.host or ""].cursors
-    assert duckdb_dialect._open == {}
-    with pytest.raises(duckdb.ConnectionException, match="closed"):
-        cursor.execute("SELECT 1")
+    with duckdb.connect() as other:
+        with shared(database), shared(other) as url:
+            engine = sa.create_engine(url)
+            assert not sa.inspect(engine).has_table("t")
+            (cursor,) = duckdb_dialect._open[engine.url.host or ""].cursors
+        assert duckdb_dialect._open == {}
+        with pytest.raises(duckdb.ConnectionException, match="closed"):
+            cursor.execute("SELECT 1")
+        assert other.execute("SELECT 1").fetchall() == [(1,)]

@@ -73,7 +73,7 @@ def shared(connection: DuckDBPyConnection) -> Iterator[str]:
 
 
 class DuckDbDialect(DefaultDialect):
-    """Every statement is its own transaction: the connection belongs to somebody else."""
+    """DuckDB by a connection of somebody else; a cursor of it commits each statement itself."""
 
     name = _NAME
     driver = _NAME
@@ -97,13 +97,13 @@ class DuckDbDialect(DefaultDialect):
         return _open[cargs[0]].cursor()
 
     def do_begin(self, dbapi_connection: Any) -> None:
-        """Leave the transaction to DuckDB."""
+        """Begin nothing: DuckDB begins a transaction for each statement."""
 
     def do_commit(self, dbapi_connection: Any) -> None:
-        """Leave the transaction to DuckDB: a commit would lose rows not yet fetched."""
+        """Commit nothing: DuckDB refuses it where no transaction is open."""
 
     def do_rollback(self, dbapi_connection: Any) -> None:
-        """Leave the transaction to DuckDB: a rollback would lose rows not yet fetched."""
+        """Roll nothing back: DuckDB refuses it where no transaction is open."""
 
     def get_schema_names(self, connection: Connection, **_: Any) -> list[str]:
         """Return the one schema."""
