@@ -100,9 +100,7 @@ def _judge_by_gate(night: Night, store: "Store") -> None:
 
 
 def suspect_arms(night: Night, store: "Store") -> dict[str, list[str]]:
-    """Return by query the arms that look other than the baseline; none of a night by bounds."""
-    if night.mode != Mode.PAIRED or not night.against:
-        return {}
+    """Return by query the arms of a night in pairs that look other than the baseline."""
     from nexmark.verdict.nightly import suspects
 
     earlier = store.earlier(night.name, night.gate.remembered)

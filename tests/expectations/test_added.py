@@ -83,6 +83,17 @@ def test_an_added_expectation_that_holds_changes_nothing_else(
     assert outcome(events, output).failures == ()
 
 
+def test_one_of_two_with_the_same_name_is_enough_to_fail(
+    conf: Path, events: Path, output: Path
+) -> None:
+    before = outcome(events, output)
+    add(conf, PRICES, {**PRICES, "kwargs": {"column": "price", "min_value": 1}})
+    after = outcome(events, output)
+    assert after.failures == ("expect_column_values_to_be_between of price: 1 value, e.g. 300",)
+    assert after.expectations_evaluated == before.expectations_evaluated + 2
+    assert (after.success, after.expectations_failed) == (False, 1)
+
+
 def test_lists_of_arguments_are_lists(conf: Path, events: Path, output: Path) -> None:
     values = {"column": "price", "value_set": [100, 200, 300]}
     columns = {"column_set": ["auction", "bidder", "price", "dateTime", "extra"]}

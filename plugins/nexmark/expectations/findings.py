@@ -43,7 +43,7 @@ def cases(name: str, result: Mapping[str, Any], exception: Mapping[str, Any] | N
 
 
 def _message(exception: Mapping[str, Any]) -> str:
-    """Return the last line of the message that Great Expectations has of an exception."""
+    """Return the first line of the message that Great Expectations has of an exception."""
     raised = exception if "exception_message" in exception else next(iter(exception.values()), {})
     lines = str(raised.get("exception_message", "no reason given")).strip().splitlines()
     return lines[0] if lines else "no reason given"

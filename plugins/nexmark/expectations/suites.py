@@ -9,7 +9,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -138,8 +138,9 @@ def judge(
     suite.name = name or entry.query
     with shared(events.connection) as url:
         result = _checked(suite, url, docs_dir)
-    results = {_name(each): each for each in result.results}
-    failed = {name: each for name, each in results.items() if not each.success}
+    # A list: two that a person added may have one name, and each of them counts.
+    results = [(_name(each), each) for each in result.results]
+    failed = [(name, each) for name, each in results if not each.success]
     return ValidationOutcome(
         query=entry.query,
         success=bool(result.success),
@@ -150,8 +151,8 @@ def judge(
             "events": events.count,
             "rows": output.rows,
             "reference_rows": counts.reference,
-            "missing_rows": _rows_of(results.get("missing")),
-            "unexpected_rows": _rows_of(results.get("unexpected")),
+            "missing_rows": _rows_of("missing", results),
+            "unexpected_rows": _rows_of("unexpected", results),
         },
         docs=docs_dir / "index.html" if docs_dir else None,
     )
@@ -187,13 +188,17 @@ def _name(result: "ExpectationValidationResult") -> str:
     return str(name or configuration.type + (f" of {column}" if column else ""))
 
 
-def _rows_of(result: "ExpectationValidationResult | None") -> int | None:
-    """Return how many rows an expectation found that should not be there."""
-    return None if result is None else result.result.get("observed_value")
+def _rows_of(name: str, results: "Iterable[tuple[str, ExpectationValidationResult]]") -> int | None:
+    """Return how many rows our expectation of this name found; None where it was not in the suite.
+
+    Ours come before those that a person added.
+    """
+    result = next((each.result for known, each in results if known == name), {})
+    return result.get("observed_value")
 
 
 def _failures(
-    failed: "Mapping[str, ExpectationValidationResult]",
+    failed: "Sequence[tuple[str, ExpectationValidationResult]]",
     events: Events,
     entry: Contract,
     output: Output,
@@ -202,13 +207,13 @@ def _failures(
     """Return a line per failed expectation, with its finding; one on the schema.
 
     Args:
-        failed: The results of the failed expectations, by name.
+        failed: The failed expectations, each with its name.
         events: The opened events.
         entry: The contract of the query.
         output: The output as it was loaded.
         counts: The rows of both sides.
     """
-    if any(name in failed for name in _SCHEMA):
+    if any(name in _SCHEMA for name, _ in failed):
         listed = ", ".join(map(str, entry.columns))
         finding = columns_finding(entry.columns, output.columns)
         yield f"schema: {finding} (The columns are, in this order: {listed}.)"
@@ -216,7 +221,7 @@ def _failures(
         "reference_rows": f"empty over {events.count} events: verify with more events",
         "row_count": f"{counts.compared}, the reference has {counts.reference}",
     }
-    for name, result in failed.items():
+    for name, result in failed:
         if name not in _SCHEMA:
             rule = result.expectation_config and result.expectation_config.description
             finding = findings.get(name) or cases(name, result.result, result.exception_info)

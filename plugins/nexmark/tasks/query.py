@@ -14,7 +14,7 @@ from airflow.sdk import exceptions, get_current_context
 from nexmark.config import KNOWN_QUERIES
 from nexmark.errors import NexmarkError
 from nexmark.judging import suspect_arms
-from nexmark.model import CONFIRMATION, Arm
+from nexmark.model import CONFIRMATION, Arm, Mode
 from nexmark.night.applications import repetition_submission, verify_submission
 from nexmark.night.night_progress import say
 from nexmark.night.night_runs import first_runs, fresh_runs, recorded_runs
@@ -115,8 +115,10 @@ def draw_flames() -> None:
 def suspects() -> list[dict[str, Json]]:
     """Return the submissions of the fresh repetitions; skip the next tasks if there are none."""
     night = current_night()
-    with results() as store:
-        arms_by_query = suspect_arms(night, store)
+    arms_by_query: dict[str, list[str]] = {}
+    if night.mode == Mode.PAIRED and night.against:
+        with results() as store:
+            arms_by_query = suspect_arms(night, store)
     runs = _confirmation_runs(night, arms_by_query)
     night.files.write_confirmation_runs(runs)
     if not runs:
