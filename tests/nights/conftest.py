@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -41,8 +42,17 @@ def site(
 
 
 @pytest.fixture(scope="package")
-def watching(site: Site) -> Iterator[Processes]:
+def watching() -> Processes:
     """What all processes show while the two nights run."""
+    return Processes()
+
+
+@contextmanager
+def shell_of_a_stranger() -> Iterator[None]:
+    """Set variables that must not reach a night, as the shell of who starts it may have them.
+
+    Only while something is started: a fixture of a package lives as long as the session.
+    """
     connection = {"conn_type": "ssh", "host": "x", "password": f"{MARKER.decode()}-connection"}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NEXMARK_AIRFLOW_TOKEN", f"{MARKER.decode()}-token")
@@ -51,14 +61,14 @@ def watching(site: Site) -> Iterator[Processes]:
         patch.setenv("LC_ALL", "C")
         for name, value in FOREIGN.items():
             patch.setenv(name, value)
-        with watched(site.home) as seen:
-            yield seen
+        yield
 
 
 @pytest.fixture(scope="package")
 def green(site: Site, watching: Processes) -> Night:
     site.engine(**confs("1"))
-    return site.night("--queries", "q0,q5")
+    with shell_of_a_stranger(), watched(site.home, watching):
+        return site.night("--queries", "q0,q5")
 
 
 @pytest.fixture(scope="package")
@@ -70,7 +80,7 @@ def run(green: Night) -> str:
 @pytest.fixture(scope="package")
 def accepted(site: Site, run: str) -> Night:
     """The acceptance through its DAG, as a person triggers it in Airflow."""
-    with pytest.MonkeyPatch.context() as patch:
+    with shell_of_a_stranger(), pytest.MonkeyPatch.context() as patch:
         patch.setenv("NEXMARK_HOME", str(site.home))
         patch.setenv("NEXMARK_CONF", str(site.conf))
         environment = airflow_environment(load())
@@ -87,5 +97,7 @@ def red(site: Site, accepted: Night, watching: Processes) -> Iterator[Night]:
     """
     slower = {"spark.sql.shuffle.partitions": 24, "spark.sql.maxBroadcastTableSize": "1b"}
     site.engine(**confs("2"), **slower)
-    yield site.night("--queries", "q5,q13,q22", "--repetitions", "1")
+    with shell_of_a_stranger(), watched(site.home, watching):
+        night = site.night("--queries", "q5,q13,q22", "--repetitions", "1")
+    yield night
     site.engine()

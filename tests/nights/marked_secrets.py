@@ -52,9 +52,9 @@ class Processes:
 
 
 @contextmanager
-def watched(home: Path) -> Iterator[Processes]:
-    """Look at the command line and the environment of every process, again and again."""
-    seen, over = Processes(), threading.Event()
+def watched(home: Path, seen: Processes) -> Iterator[None]:
+    """Note the command line and the environment of every process, again and again, in `seen`."""
+    over = threading.Event()
 
     def look() -> None:
         while not over.wait(SAMPLED_S):
@@ -78,7 +78,7 @@ def watched(home: Path) -> Iterator[Processes]:
     thread = threading.Thread(target=look)
     thread.start()
     try:
-        yield seen
+        yield
     finally:
         over.set()
         thread.join()
