@@ -47,10 +47,10 @@ OFFSETS = """v1
         ((*FROM, "--events", "9"), "'9' is not a whole number from 200 to"),
         ((*FROM, "--tps", "x"), "'x' is not a whole number from 1 to"),
         ((*FROM, "--to-conf", "a"), "'a' is not KEY=VALUE"),
-        ((*FROM, "--out", "/no/where"), "'--out': /no/where is there, or its directory is not"),
+        ((*FROM, "--out", "/no/where"), "'--out': /no/where exists, or its directory does not"),
         (
             (*FROM, "--corpus", "/no/where"),
-            "'--corpus': /no/where is there, or its directory is not",
+            "'--corpus': /no/where exists, or its directory does not",
         ),
     ],
 )

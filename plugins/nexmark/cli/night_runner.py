@@ -39,10 +39,18 @@ _POLL_S = 0.2
 def run_night(
     config: Config, dag_id: str, engine: str, params: Mapping[str, Any], day: date | None = None
 ) -> int:
-    """Run a DAG on an engine, with `params` and the date `day` (today).
+    """Run a night and show its progress.
+
+    Args:
+        config: The configuration.
+        dag_id: The DAG of the night.
+        engine: The name of the engine that the DAG runs.
+        params: The params of the DAG run.
+        day: The date of the night (UTC); today by default.
 
     Returns:
-        0 if it is green, 1 if it is red, 130 if interrupted. No build of the date is no failure.
+        0 if the night is green, 1 if it is red, 130 if it was interrupted. 0 as well where the
+        engine has no build of the date.
 
     Raises:
         NexmarkError: The night cannot be begun.
@@ -66,7 +74,7 @@ def run_night(
         raise NexmarkError(problems[0])
     environment = airflow_environment(config)
     os.environ.update(environment)  # the connections to hosts that are to be cleaned are in it
-    notifiers()  # ConfigError for one that cannot be had
+    notifiers()  # ConfigError where one of notifications.yaml cannot be made
     make_home()
     mine, prompt = Lease(dag_id, "", identify(os.getpid())), night.spark_cluster.at_the_prompt
     prompt.claim(mine, lambda _: False)  # NexmarkError where another command has it
@@ -80,7 +88,10 @@ def run_night(
 
 
 def _moment(day: date | None) -> datetime:
-    """A moment of `day`, another one each time: Airflow has one run of a DAG at each."""
+    """Return a moment of `day` (UTC), a new one at each call.
+
+    Airflow has at most one run of a DAG at each moment.
+    """
     now = datetime.now(UTC)
     moment = datetime.combine(day, now.timetz()) if day else now
     if moment > now:
@@ -91,6 +102,17 @@ def _moment(day: date | None) -> datetime:
 def _run(
     night: Night, environment: dict[str, str], conf: Mapping[str, Any], moment: datetime
 ) -> int:
+    """Run a night as a child process, show its progress, and end all that it started.
+
+    Args:
+        night: The night.
+        environment: The environment variables of the private Airflow.
+        conf: The params of the DAG run.
+        moment: The logical date of the DAG run.
+
+    Returns:
+        0 if the night is green, 1 if it is red, 130 if it was interrupted.
+    """
     log = paths.home() / "logs" / f"run-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     arguments = ["dags", "test", night.dag_id, moment.isoformat(), "-c", json.dumps(conf)]
@@ -123,7 +145,7 @@ def _run(
         terminal.clear()
     if child.returncode != 0:
         text = log.read_text(errors="replace")
-        if "[DAG TEST]" not in text:  # it ended before it could say anything itself
+        if "[DAG TEST]" not in text:  # Airflow ended before the night's own message
             print(last_words(text, child.returncode), file=sys.stderr)
         if problem := full_disk(paths.home()):
             print(problem, file=sys.stderr)
@@ -132,9 +154,9 @@ def _run(
 
 
 def _end(child: subprocess.Popen[bytes], process: Process | None, night: Night) -> None:
-    """End the night's process if it still runs, and all that it left.
+    """End the process of a night if it still runs, and the clusters that the night left.
 
-    It is killed at once: on SIGTERM Airflow would end the task and go on with the next one.
+    The process is killed at once: on SIGTERM Airflow would end the task and start the next one.
     """
     if process and child.poll() is None:
         end([process], grace_s=0)
@@ -145,17 +167,17 @@ def _end(child: subprocess.Popen[bytes], process: Process | None, night: Night) 
 
 
 def clear_cluster(cluster: SparkCluster) -> None:
-    """End what a night of this command left of a cluster."""
+    """End the processes of a cluster that a night of this command has left."""
     remote = isinstance(cluster.config, SshCluster)
     try:
         holder = cluster.holder()
         if holder is None and remote:
             return  # stopped by the night itself
         me = identify(os.getpid())
-        own = holder if holder is not None and holder.command == me else Lease("", "")
+        lease = holder if holder is not None and holder.command == me else Lease("", "")
         try:
-            cluster.claim(replace(own, holder=me, command=me))
-        except OSError as error:  # a full disk keeps no process alive
+            cluster.claim(replace(lease, holder=me, command=me))
+        except OSError as error:  # on a full disk, too, the processes are ended
             show_line(f"cluster {cluster.config.name}: stopped without its lease: {error}")
         cluster.stop()
     except ClusterError as error:

@@ -78,12 +78,16 @@ def build(
 
 
 def _at_the_prompt(config: Config, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the params of the night that are given; at the prompt its workload is a small one."""
+    """Return the params of a night that a command starts.
+
+    Only given params are in it. Without a given workload the night has the small one, `smoke`, and
+    without a given cluster the first one of clusters.yaml.
+    """
     params = {name: options.get(name) for name in NightParams.model_fields}
     params |= {"candidate_conf": option.confs_of(options["candidate_conf"])}
-    params |= {"engine": None, "build": None}  # of the DAG, not of its run
-    found = {name: value for name, value in params.items() if value or value is False}
-    return {"workload": "smoke", "cluster": next(iter(config.clusters)), **found}
+    params |= {"engine": None, "build": None}  # params of the DAG, not of its run
+    given = {name: value for name, value in params.items() if value or value is False}
+    return {"workload": "smoke", "cluster": next(iter(config.clusters)), **given}
 
 
 def backfill(
@@ -95,7 +99,7 @@ def backfill(
     cluster: option.EngineCluster = None,
     reprocess: Annotated[
         Literal["none", "failed", "completed"],
-        typer.Option(help="What is run of the dates that had a night already."),
+        typer.Option(help="Which dates run again of those that have had a night."),
     ] = "none",
     port: option.Port = 8080,
 ) -> int:
@@ -135,7 +139,7 @@ def bisect(
     """Find the build that brought a change, by nights.
 
     0 if it is found. --airflow is the URL of a running Airflow whose scheduler runs the nights.
-    Started again with the same arguments, the search goes on where it was.
+    After an interruption, the same command goes on where the search was.
     """
     from nexmark.airflow_site.api import running_airflow
     from nexmark.bisect.measured_builds import MeasuredBuilds
@@ -168,7 +172,7 @@ def bisect(
         show_line(f"{len(search.nights)} nights of an earlier search are used")
     try:
         state = search.run(
-            nights.measure, measurements, lambda *found: show_line(table(*found)), show_line
+            nights.measure, measurements, lambda *so_far: show_line(table(*so_far)), show_line
         )
     except KeyboardInterrupt:
         show_line("interrupted: the same command goes on from here")
@@ -209,49 +213,51 @@ def rollout(
 
     given = {**context.params, "candidate_conf": option.confs_of(conf)}
     try:
-        found = rollout_of(RolloutParams.of(given), load())
+        wanted = rollout_of(RolloutParams.of(given), load())
     except NexmarkError as error:
         option.on_stderr(f"nexmark rollout: {error}")
         return 2
     if resume is not None:
         with _opened() as store:
-            found = resumed(found, store, signed(process_user(), by), accept)
-    done = _roll(found)
+            wanted = resumed(wanted, store, signed(process_user(), by), accept)
+    done = _roll(wanted)
     show_line(table(done))
     show_line(f"page: {write_page(done)}")
     return 0 if done.next is None else 1
 
 
-def _roll(found: "Rollout") -> "Rollout":
+def _roll(wanted: "Rollout") -> "Rollout":
+    """Measure the stages of a rollout until all have it or one is red; return the rollout then."""
     from nexmark.rollout.rolling import roll
 
-    again = f"nexmark rollout --resume {found.name}"
-    show_line(f"rollout {found.name}: {len(found.stages)} stages; to go on: {again}")
+    again = f"nexmark rollout --resume {wanted.name}"
+    show_line(f"rollout {wanted.name}: {len(wanted.stages)} stages; to go on: {again}")
     try:
-        return roll(found, partial(_measure, found), _opened, show_line)
+        return roll(wanted, partial(_measure, wanted), _opened, show_line)
     except KeyboardInterrupt:
         show_line(f"interrupted; to go on from here: {again}")
         raise
 
 
-def _measure(found: "Rollout", queries: Sequence[str]) -> str:
-    """Run a night of some queries; returns the name of its run."""
+def _measure(wanted: "Rollout", queries: Sequence[str]) -> str:
+    """Run a night of some queries of a rollout; return the name of the night's run."""
     from nexmark.cli.night_runner import run_night
 
     with _opened() as store:
         before = {row.id for row in store.nights()}
-    params = {**found.params, "queries": ",".join(queries)}
-    if run_night(load(), BUILD_DAG_ID, found.engine, params) == INTERRUPTED:
+    params = {**wanted.params, "queries": ",".join(queries)}
+    if run_night(load(), BUILD_DAG_ID, wanted.engine, params) == INTERRUPTED:
         raise KeyboardInterrupt
     with _opened() as store:
         for row in store.nights():
             if row.id not in before and (row.dag_id, row.queries) == (BUILD_DAG_ID, list(queries)):
                 return str(row.id)
     problem = f"the night of {', '.join(queries)} ended before it was measured, see above"
-    raise NexmarkError(f"{problem}; mend it, then `nexmark rollout --resume {found.name}`")
+    raise NexmarkError(f"{problem}; mend it, then `nexmark rollout --resume {wanted.name}`")
 
 
 def _opened() -> "Store":
+    """Return the results database of this home, and make it where there is none."""
     from nexmark.store import open_store
 
     return open_store(paths.database_url())

@@ -1,4 +1,4 @@
-"""The options that several verbs have, and what keeps a value from being taken."""
+"""The options that several verbs have, and the checks of their values."""
 
 import json
 import re
@@ -34,7 +34,7 @@ _SHOWN = 40
 
 
 def given(text: str | None) -> str | None:
-    """Refuse a text that is empty or has control characters; None, for the default, passes."""
+    """Refuse a text that is empty or has control characters; let None pass, for the default."""
     if text is None:
         return None
     if not text.strip():
@@ -45,7 +45,7 @@ def given(text: str | None) -> str | None:
 
 
 def whole(low: int, high: int) -> Callable[[str], int]:
-    """Return the parser of a whole number from ``low`` to ``high``."""
+    """Return a function that parses a whole number from ``low`` to ``high``."""
 
     def parse(text: str) -> int:
         wanted = f"a whole number from {low} to {high}"
@@ -58,7 +58,7 @@ def whole(low: int, high: int) -> Callable[[str], int]:
 
 
 def day(option: str, text: str) -> date:
-    """Return the date in a text like 2026-11-03."""
+    """Return the date in the value of an option, a text like 2026-11-03."""
     try:
         return date.fromisoformat(text)
     except ValueError:
@@ -75,14 +75,14 @@ def confs(texts: list[str] | None) -> list[str] | None:
 
 
 def confs_of(texts: Sequence[str] | None) -> dict[str, str]:
-    """Return the Spark confs in texts that ``confs`` has let pass."""
+    """Return the Spark confs by key from texts KEY=VALUE."""
     return dict(text.split("=", 1) for text in texts or ())
 
 
 def new(out: Path | None) -> Path | None:
-    """Refuse a file that is there, and one without a directory."""
+    """Refuse a file that exists, and a file whose directory does not."""
     if out is not None and (out.exists() or not out.parent.is_dir()):
-        raise typer.BadParameter(f"{out} is there, or its directory is not; name a new one")
+        raise typer.BadParameter(f"{out} exists, or its directory does not; name a new one")
     return out
 
 
@@ -111,7 +111,7 @@ def comparable_query(query: str) -> None:
 
 
 def build_of(engine: str | None, say: Say) -> "tuple[str, Build]":
-    """Return the name and the build of an engine, by default of the newest."""
+    """Return the name and the build of an engine; without a name, of the newest engine."""
     from nexmark.engines import usable
 
     chosen = load().engine(engine)
@@ -119,7 +119,7 @@ def build_of(engine: str | None, say: Say) -> "tuple[str, Build]":
 
 
 def on_stderr(text: str) -> None:
-    """Print progress at once, apart from the output of a verb."""
+    """Print a line of progress on stderr at once; the output of a verb goes to stdout."""
     print(without_secrets(text), file=sys.stderr, flush=True)
 
 
@@ -132,17 +132,24 @@ def opened(url: str | None) -> "Store":
 
 
 def text(help: str | None = None, metavar: str | None = None) -> Any:
-    """Return an option with a text that is not empty."""
+    """Return an option whose value is a text that is not empty."""
     return typer.Option(callback=given, help=help, metavar=metavar)
 
 
 def number(low: int, high: int, metavar: str = "N", help: str | None = None) -> Any:
-    """Return an option with a whole number."""
+    """Return an option whose value is a whole number.
+
+    Args:
+        low: The least value.
+        high: The greatest value.
+        metavar: The letter for the value in the help.
+        help: The help text.
+    """
     return typer.Option(parser=whole(low, high), metavar=metavar, help=help)
 
 
 def confs_option(help: str) -> Any:
-    """Return an option with Spark confs, that can be repeated."""
+    """Return an option whose value is a Spark conf, and which can be repeated."""
     return typer.Option(callback=confs, metavar="KEY=VALUE", help=f"{help} Repeat for more.")
 
 

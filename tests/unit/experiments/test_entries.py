@@ -193,7 +193,7 @@ def test_new_leaves_the_file_as_it_was_where_the_name_cannot_be(
         (("new",), "new: no name is given"),
         (("json", "--sizes", "9"), "'9' is not a whole number from 100 to"),
         (("json", "--pairs", "0"), "'0' is not a whole number from 1 to"),
-        (("json", "--out", "/no/where"), "'--out': /no/where is there, or its directory is not"),
+        (("json", "--out", "/no/where"), "'--out': /no/where exists, or its directory does not"),
     ],
 )
 def test_bad_arguments(
