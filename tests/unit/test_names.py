@@ -41,7 +41,8 @@ VAGUE = frozenset({"found", "told", "own", "x"})
 #: The rooms in which no variable has such a name.
 CLEAR = (
     *("dags", "nexmark_jobs", "testbed"),
-    *("airflow_site", "bisect", "cluster", "compatibility", "engines", "experiments", "rollout"),
+    *("airflow_site", "attribution", "bisect", "cluster", "compatibility", "engines"),
+    *("experiments", "rollout"),
     *("web", "errors.py", "home.py", "interrupts.py", "model.py", "people.py", "reaper.py"),
     *("reason.py", "secrets.py", "terminal.py"),
 )

@@ -1,7 +1,6 @@
-"""From the pairs of a query to why it changed: its sort, its confs, its plan, its parts."""
+"""Explain from the pairs of a query why it changed: the kind of change, confs, plan and parts."""
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from statistics import mean
 
@@ -15,13 +14,17 @@ from nexmark.attribution.explained import (
     PlanChange,
 )
 from nexmark.attribution.ranking import Pairs, comparable, rank, ratio_of
-from nexmark.model import Value
+from nexmark.model import Basis, Value, common_basis
 
 CPU_CHANGE = 0.02
-"""Without a decision of the gate, the whole interval has to be beyond this."""
+"""A change of CPU time is real without the gate if its whole interval is beyond this (2 %)."""
 WALL_CHANGE = 0.05
+"""The same bound for wall-clock time (5 %)."""
 MIN_PAIRS = 5
-"""With fewer pairs the interval is not 95 %: three pairs without a change agree 1 time in 4."""
+"""With fewer pairs the interval is not of 95 %, so only the gate decides.
+
+Of three pairs without a real change, all point in one direction 1 time in 4.
+"""
 _SAME = frozenset({Value.OK, Value.UNCONFIRMED})
 _CHANGED = frozenset({Value.REGRESSION, Value.SUSPECT, Value.FASTER})
 _WALL_CHANGED = frozenset({Value.WATCH, Value.FASTER})
@@ -31,7 +34,15 @@ _PARTITIONS = re.compile(r"(numPartitions = |partitioning\(.*, )\d+")
 def _side(
     change: CostChange | None, verdict: Value | None, pairs: int, changed: Set[Value], bound: float
 ) -> int:
-    """Return 1 for more, -1 for less, 0 for neither; a decision of the gate comes first."""
+    """Return 1 if the candidate needs more, -1 if it needs less, 0 if neither is sure.
+
+    Args:
+        change: The ratio of the arms; None where it is not known.
+        verdict: The gate's verdict on the metric, which comes first; None where it gave none.
+        pairs: How many pairs the ratio is from.
+        changed: The verdicts that say that the metric changed.
+        bound: Without a verdict, the whole interval has to be beyond this change (a fraction).
+    """
     if change is None or verdict in _SAME:
         return 0
     if verdict in changed:
@@ -44,7 +55,10 @@ def _side(
 
 
 def kind_of(cpu: int, wall: int, plan_changed: bool) -> ChangeKind:
-    """Return the class of a change from its sides."""
+    """Return the kind of a change.
+
+    ``cpu`` and ``wall`` are 1 where the candidate needs more of that time, -1 for less, else 0.
+    """
     if cpu > 0:
         return ChangeKind.SLOWER_PLAN_CHANGED if plan_changed else ChangeKind.SLOWER
     if cpu < 0:
@@ -58,7 +72,7 @@ def kind_of(cpu: int, wall: int, plan_changed: bool) -> ChangeKind:
 
 def usual_plan(arm: Iterable[Observed]) -> Plan | None:
     """Return the plan that most repetitions of an arm had."""
-    return usual(x.plan for x in arm)
+    return usual(repetition.plan for repetition in arm)
 
 
 def attribute(
@@ -73,22 +87,29 @@ def attribute(
 ) -> Attribution | None:
     """Return the explanation of a change from the repetitions of both arms; None without a pair.
 
-    Two repetitions are a pair if they have the same stage and number. ``stated`` is the ratio that
-    the gate gave with its ``verdict``; both override the ratio and the verdict of the pairs. If no
-    pair is on one basis, only a stated ratio is explained, by confs and plans.
+    Two repetitions are a pair if they have the same stage and number. The pairs that were measured
+    on the common basis of all repetitions are compared, as the gate compares them. If there is none
+    of these, only a stated ratio is explained, by confs and plans.
+
+    Args:
+        query: The query that changed.
+        candidate: The repetitions of the candidate that count.
+        baseline: The repetitions of the baseline that count.
+        stated: The ratio that the gate gave; None: the ratio of the pairs.
+        verdict: The gate's verdict on CPU time; None: the interval of the pairs decides.
+        wall_verdict: The gate's verdict on wall-clock time; None as for ``verdict``.
+        paired: Whether the baseline was measured in the same night.
     """
-    those = {(x.stage, x.number): x for x in baseline}
-    every = [(x, those[key]) for x in candidate if (key := (x.stage, x.number)) in those]
-    alike = _on_one_basis(every)
+    every = _pairs(candidate, baseline)
+    alike = _on_the_common_basis(every, [*candidate, *baseline])
     pairs = alike or (every if stated else [])
     if not pairs:
         return None
-    ours, theirs = (list(x) for x in zip(*pairs, strict=True))
-    costs = [[x.cpu_s_per_mevent for x in arm] for arm in (ours, theirs)]
-    cpu = stated or ratio_of(*costs)
+    ours, theirs = (list(arm) for arm in zip(*pairs, strict=True))
+    cpu = stated or ratio_of(*([one.cpu_s_per_mevent for one in arm] for arm in (ours, theirs)))
     if cpu is None:
         return None
-    wall = ratio_of([x.wall_s for x in ours], [x.wall_s for x in theirs])
+    wall = ratio_of([one.wall_s for one in ours], [one.wall_s for one in theirs])
     plans = usual_plan(candidate), usual_plan(baseline)
     change = plan_change(*plans)
     compared = comparable(alike)
@@ -97,42 +118,63 @@ def attribute(
     wall_side = _side(wall, wall_verdict, count, _WALL_CHANGED, WALL_CHANGE)
     parts, waits = rank(compared, changed=cpu_side != 0)
     used = compared or pairs
-    basis = " against ".join(dict.fromkeys((ours[0].basis, theirs[0].basis)))
-    if mixed := len(every) - len(pairs):
-        notes = [f"{mixed} pairs were left out: not both were measured on {basis}"]
-    elif alike:
-        notes = []
-    else:
-        notes = [f"operators cannot be compared: measured {basis}"]
+    basis = " against ".join(dict.fromkeys((_bases(ours), _bases(theirs))))
     return Attribution(
         query=query,
         kind=kind_of(cpu_side, wall_side, change.changed),
         cpu=cpu,
         wall=wall,
-        candidate=mean(x.cpu_s_per_mevent for x, _ in used),
-        baseline=mean(x.cpu_s_per_mevent for _, x in used),
+        candidate=mean(ours.cpu_s_per_mevent for ours, _ in used),
+        baseline=mean(theirs.cpu_s_per_mevent for _, theirs in used),
         basis=basis,
         pairs=len(used),
         paired=paired,
-        confs=conf_differences([x.confs for x in candidate], [x.confs for x in baseline]),
+        confs=conf_differences([one.confs for one in candidate], [one.confs for one in baseline]),
         plan=change,
         parts=parts,
         waits=waits,
-        notes=(*notes, *_unread(alike, compared), *_unlike(ours[0], theirs[0], plans, change)),
+        notes=(
+            *_left_out(every, alike, basis),
+            *_unread(alike, compared),
+            *_unlike(ours[0], theirs[0], plans, change),
+        ),
     )
 
 
-def _on_one_basis(pairs: Pairs) -> list[tuple[Observed, Observed]]:
-    """Return the pairs whose repetitions both have the most frequent basis."""
-    bases = Counter(ours.basis for ours, theirs in pairs if ours.basis == theirs.basis)
-    usual = max(bases, key=lambda basis: bases[basis], default=None)
-    return [pair for pair in pairs if {x.basis for x in pair} == {usual}]
+def _pairs(candidate: Sequence[Observed], baseline: Sequence[Observed]) -> Pairs:
+    """Return the repetitions of both arms that have the same stage and number."""
+    partners = {(one.stage, one.number): one for one in baseline}
+    return [
+        (one, partners[key]) for one in candidate if (key := (one.stage, one.number)) in partners
+    ]
+
+
+def _on_the_common_basis(pairs: Pairs, repetitions: Iterable[Observed]) -> Pairs:
+    """Return the pairs whose repetitions both have the basis on which all are compared."""
+    steady = (one.cpu_s_per_mevent if one.basis == Basis.STEADY else None for one in repetitions)
+    basis = common_basis(steady)
+    return [pair for pair in pairs if all(one.basis == basis for one in pair)]
+
+
+def _bases(arm: Iterable[Observed]) -> str:
+    """Return the names of the bases on which the repetitions of an arm were measured."""
+    return " and ".join(dict.fromkeys(one.basis for one in arm))
+
+
+def _left_out(every: Pairs, alike: Pairs, basis: str) -> list[str]:
+    """Return a note on the pairs that are not on the common basis, if there are any."""
+    if not alike:
+        return [f"operators cannot be compared: no pair was measured on one basis ({basis})"]
+    if mixed := len(every) - len(alike):
+        return [f"{mixed} pairs were left out: not both were measured on {basis}"]
+    return []
 
 
 def _unread(pairs: Pairs, compared: Pairs) -> list[str]:
+    """Return a note on the pairs whose operators are not known, if there are any."""
     if len(compared) == len(pairs):
         return []
-    problems = [x.problem for pair in pairs for x in pair if x.problem]
+    problems = [one.problem for pair in pairs for one in pair if one.problem]
     why = problems[0] if problems else "another plan than the others, or no event log was read"
     return [f"operators of {len(compared)} of {len(pairs)} pairs are known: {why}"]
 
@@ -140,6 +182,14 @@ def _unread(pairs: Pairs, compared: Pairs) -> list[str]:
 def _unlike(
     ours: Observed, theirs: Observed, plans: tuple[Plan | None, Plan | None], change: PlanChange
 ) -> list[str]:
+    """Return a note on what the arms did not have in common, beside their confs and operators.
+
+    Args:
+        ours: A repetition of the candidate.
+        theirs: A repetition of the baseline.
+        plans: The usual plan of the candidate, and the usual plan of the baseline.
+        change: The difference of these plans.
+    """
     if ours.formulation != theirs.formulation:
         return [f"the arms ran other formulations: {ours.formulation} and {theirs.formulation}"]
     candidate, baseline = plans

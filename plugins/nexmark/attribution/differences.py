@@ -1,4 +1,7 @@
-"""What differs between the arms of a query: confs and plans, compared here for all who show it."""
+"""Find what differs between the arms of a query: confs and plans.
+
+Every page and every text that shows a difference takes it from here.
+"""
 
 import re
 from collections import Counter
@@ -14,7 +17,7 @@ _OF_THE_ARM = re.compile(
     r"spark\.eventLog\..*|spark\.master|spark\.nexmark\..*|spark\.sql\.streaming\.checkpointLocation"
     r"|spark\.driver\.(host|port|bindAddress)|spark\.blockManager\.port|spark\.local\.dir"
 )
-"""Confs about where an arm runs and writes: always different, and no explanation."""
+"""Confs that say where an arm runs and writes: they always differ, and explain nothing."""
 _PLACES = re.compile(
     r'"(?:-XX:SharedArchiveFile|-Djava\.io\.tmpdir)=[^"]*"'  # in quotes: a path with blanks
     r"|(?:-XX:SharedArchiveFile|-Djava\.io\.tmpdir)=\S+|\S+/remote-fs/\S+"
@@ -36,7 +39,7 @@ class PlanState(StrEnum):
 
 
 class PlanKey(NamedTuple):
-    """What tells a plan: the hash of its operators, and its text (or the hash of its text)."""
+    """What identifies a plan: the hash of its operators, and its text (or the hash of its text)."""
 
     skeleton_hash: str
     text: str
@@ -49,7 +52,7 @@ def usual(values: Iterable[_Known | None]) -> _Known | None:
 
 
 def plan_state(candidate: PlanKey | None, baseline: PlanKey | None) -> PlanState:
-    """Tell whether the usual plans of two arms are the same."""
+    """Return whether the usual plans of two arms are the same."""
     if candidate is None or baseline is None:
         return PlanState.UNKNOWN
     if candidate.skeleton_hash != baseline.skeleton_hash:
@@ -58,7 +61,7 @@ def plan_state(candidate: PlanKey | None, baseline: PlanKey | None) -> PlanState
 
 
 def state_of_plans(candidate: Plan | None, baseline: Plan | None) -> PlanState:
-    """Tell whether two plans are the same."""
+    """Return whether two plans are the same."""
     return plan_state(_key(candidate), _key(baseline))
 
 
@@ -66,15 +69,20 @@ def _key(plan: Plan | None) -> PlanKey | None:
     return None if plan is None else PlanKey(plan.skeleton_hash, plan.text)
 
 
+def _operators(plan: Plan) -> list[str]:
+    """Return the operators of a plan from its top, without their indentation."""
+    return [line.strip() for line in plan.skeleton.splitlines()]
+
+
 def plan_change(candidate: Plan | None, baseline: Plan | None) -> PlanChange:
-    """Return the differences of the plans; none if a plan is not known."""
+    """Return the difference of two plans; an empty one if a plan is not known."""
     if candidate is None or baseline is None:
         return PlanChange()
     lines = baseline.text.splitlines(), candidate.text.splitlines()
     diff = tuple(unified_diff(*lines, "baseline", "candidate", lineterm=""))
     if state_of_plans(candidate, baseline) is not PlanState.CHANGED:
         return PlanChange(diff=diff)
-    theirs, ours = ([x.strip() for x in y.skeleton.splitlines()] for y in (baseline, candidate))
+    theirs, ours = map(_operators, (baseline, candidate))
     added: list[str] = []
     removed: list[str] = []
     for code, i1, i2, j1, j2 in SequenceMatcher(None, theirs, ours, autojunk=False).get_opcodes():
@@ -89,15 +97,15 @@ def conf_differences(
 ) -> tuple[ConfDifference, ...]:
     """Return the confs that differ and may explain a change, by name.
 
-    Such a conf is constant within each arm, and does not say where an arm runs or writes. Both
-    arguments have the confs of each repetition of an arm.
+    Such a conf has one value in each arm, and does not say where an arm runs or writes. Each
+    argument has the confs of every repetition of that arm.
     """
     ours, theirs = _values(candidate), _values(baseline)
     differences = []
     for name in sorted(ours.keys() | theirs.keys()):
         values = ours.get(name, {None}), theirs.get(name, {None})
         if values[0] != values[1] and len(values[0]) == len(values[1]) == 1:
-            texts = (None if x is None else shown(name, x) for (x,) in values)
+            texts = (None if value is None else shown(name, value) for (value,) in values)
             differences.append(ConfDifference(name, *texts))
     return tuple(differences)
 

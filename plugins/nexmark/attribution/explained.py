@@ -1,4 +1,4 @@
-"""The repetitions that a change is explained by, and the explanation: as data, and in one line."""
+"""The repetitions that explain a change, and the explanation: as data, and in one line."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,14 +9,17 @@ from nexmark.measure.executed_plan import OPERATOR, OUTSIDE, Part
 NAMED = 3
 """The largest number of confs, and of parts, that a sentence names."""
 LEAST_SHARE = 0.05
-_TELLING = 0.1
+"""A sentence names no part with a smaller share of the change."""
+_LEAST_METRIC_CHANGE = 0.1
+"""A sentence names no metric that changed by less (10 %)."""
 _LONGEST_VALUE = 40
+"""The most letters of a conf's value in a sentence."""
 _OUTSIDE_OF_TASKS = "outside of tasks (JVM: start-up, compiler, garbage collection, network)"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of a query in the job: normalised text, operators, hash of the operators."""
+    """The plan that a query ran: its normalised text, its operators, and the operators' hash."""
 
     text: str
     skeleton: str
@@ -27,8 +30,9 @@ class Plan:
 class Observed:
     """One repetition that counts.
 
-    ``cpu_s_per_mevent`` (CPU-seconds per million events), ``parts`` and ``events`` are of the
-    period ``basis``, ``wall_s`` of the whole run. ``problem`` says why there are no ``parts``.
+    ``basis`` is the part of the run that ``cpu_s_per_mevent`` (CPU-seconds per million events),
+    ``parts`` and ``events`` cover; ``wall_s`` is of the whole run. ``problem`` says why there are
+    no ``parts``.
     """
 
     number: int
@@ -45,14 +49,14 @@ class Observed:
 
 
 class ChangeKind(StrEnum):
-    """The class of a change."""
+    """The kind of a change."""
 
     SLOWER_PLAN_CHANGED = "slower, plan changed"
     SLOWER = "slower, same operators"
     FASTER_PLAN_CHANGED = "faster, plan changed"
     FASTER = "faster, same operators"
     PLAN_CHANGED = "same speed, plan changed"
-    """A warning: tomorrow's data may not be as kind."""
+    """A warning: with other data, the new plan may be slower."""
     WAITING = "waiting"
     """More wall-clock time without more CPU time."""
     WAITING_LESS = "waiting less"
@@ -61,7 +65,7 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True)
 class CostChange:
-    """A ratio candidate / baseline with its 95 % interval (of four pairs or fewer, the range)."""
+    """A ratio candidate / baseline with its 95 % interval (with four pairs or fewer, the range)."""
 
     ratio: float
     lo: float | None = None
@@ -70,7 +74,7 @@ class CostChange:
 
 @dataclass(frozen=True)
 class MetricChange:
-    """A metric of Spark's in both arms, median over the repetitions; its unit is in ``name``."""
+    """A SQL metric of Spark in both arms: medians over the repetitions; ``name`` has its unit."""
 
     name: str
     candidate: float
@@ -87,14 +91,16 @@ class PartChange:
     """The contribution of a part of the query to the change.
 
     ``kind`` is operator, stage (the rest of it, outside its operators), tasks (starting them) or
-    outside (of task threads); ``match`` both, added (only the candidate has it) or removed. Places
-    count operators from the top of each arm's plan. ``covers`` names operators without a stopwatch,
-    whose time this part includes. ``metrics`` are Spark's own, those that changed most first.
+    outside (of task threads). ``match`` is both, added (only the candidate has the part) or
+    removed. ``place`` and ``baseline_place`` count operators from the top of each arm's plan.
+    ``covers`` names the operators without a stopwatch whose time this part includes. ``metrics``
+    are Spark's own, those that changed most first.
 
-    ``candidate``, ``baseline`` and ``contribution`` (their difference, with its 95 % interval) are
-    CPU-seconds per million events, means over the pairs, so that all contributions add up to the
-    change of the query; ``share`` is of that, None where it has not changed. ``change`` is the
-    ratio of the pairs, None where an arm has nothing. ``estimated``: split by Spark's stopwatches.
+    ``candidate``, ``baseline`` and ``contribution`` (their difference, from ``lo`` to ``hi`` with
+    95 % certainty) are CPU-seconds per million events, means over the pairs, so that all
+    contributions add up to the change of the query. ``share`` is the fraction of that change; None
+    where the query has not changed. ``change`` is the ratio of the pairs; None where an arm has no
+    figure. ``estimated``: the CPU time was split by Spark's stopwatches, not measured.
     """
 
     name: str
@@ -120,7 +126,8 @@ class PartChange:
 class PlanChange:
     """The difference of the plans. ``changed``: other operators, or exchanges by other keys.
 
-    ``diff`` is a unified diff of the normalised texts, there too where only expressions differ.
+    ``added`` and ``removed`` are operators. ``diff`` is a unified diff of the normalised texts; it
+    is not empty either where only expressions differ.
     """
 
     changed: bool = False
@@ -140,22 +147,31 @@ class ConfDifference:
 
 @dataclass(frozen=True)
 class Wait:
-    """A step of the driver, or the time that the threads of a stage waited: median seconds."""
+    """The seconds of a step of the driver, or those in which the threads of a stage waited.
+
+    Both are medians over the repetitions of an arm.
+    """
 
     name: str
     candidate_s: float
     baseline_s: float
     change: CostChange | None = None
 
+    @property
+    def longer_s(self) -> float:
+        """By how many seconds the candidate waited longer; below zero if less."""
+        return self.candidate_s - self.baseline_s
+
 
 @dataclass(frozen=True)
 class Attribution:
     """Why a query is slower or faster than the baseline, or that there is nothing to explain.
 
-    ``cpu`` is the change of CPU time: from the verdict if the gate gave one, else from the pairs.
-    ``candidate`` and ``baseline`` are CPU-seconds per million events on ``basis``, means over the
-    ``pairs``; not ``paired``: the baseline is from another night. ``parts`` are ranked by their
-    contribution, ``waits`` by seconds. ``notes`` name unknown facts, with the reason.
+    ``cpu`` is the change of CPU time: from the verdict if the gate gave one, else from the pairs;
+    ``wall`` is the change of wall-clock time. ``candidate`` and ``baseline`` are CPU-seconds per
+    million events on ``basis``, means over the ``pairs``. If not ``paired``, the baseline is from
+    another night. ``parts`` are ranked by their contribution, ``waits`` by seconds. ``notes`` say
+    what could not be compared, with the reason.
     """
 
     query: str
@@ -180,16 +196,19 @@ class Attribution:
 
 
 def words(attribution: Attribution) -> str:
-    """Return the explanation of the change, in order: confs, plan, parts; "" for nothing."""
+    """Return the explanation in one line: confs, plan, then parts or waits; "" if there is none."""
     waiting = (ChangeKind.WAITING, ChangeKind.WAITING_LESS)
-    said = [_confs(attribution), _plan(attribution)]
-    said += [_waits(attribution)] if attribution.kind in waiting else [_parts(attribution)]
-    return "; ".join(part for part in said if part)
+    clauses = [_confs(attribution), _plan(attribution)]
+    clauses += [_waits(attribution)] if attribution.kind in waiting else [_parts(attribution)]
+    return "; ".join(clause for clause in clauses if clause)
 
 
 def _confs(attribution: Attribution) -> str:
-    every = [f"{x.name} {_value(x.baseline)} -> {_value(x.candidate)}" for x in attribution.confs]
-    return f"conf {_few(every)}" if every else ""
+    differences = [
+        f"{conf.name} {_value(conf.baseline)} -> {_value(conf.candidate)}"
+        for conf in attribution.confs
+    ]
+    return f"conf {_few(differences)}" if differences else ""
 
 
 def _few(names: list[str]) -> str:
@@ -210,7 +229,8 @@ def _plan(attribution: Attribution) -> str:
 
 
 def _parts(attribution: Attribution) -> str:
-    named = [x for x in attribution.parts[:NAMED] if x.share is not None and x.share > LEAST_SHARE]
+    first = attribution.parts[:NAMED]
+    named = [part for part in first if part.share is not None and part.share > LEAST_SHARE]
     if not named:
         return ""
     total = attribution.contribution
@@ -222,17 +242,17 @@ def _part(part: PartChange) -> str:
     name = _OUTSIDE_OF_TASKS if part.kind == OUTSIDE else part.name
     if part.kind == OPERATOR:
         name = f"{part.match} {name}" if part.match != "both" else f"{name} in stage {part.stage}"
-    metric = _telling(part)
+    metric = _most_changed(part)
     return f"{part.share:.0%} {name}" + (f" ({metric})" if metric else "")
 
 
-def _telling(part: PartChange) -> str:
-    """Return the stopwatch, or the count of tasks, that changed most."""
+def _most_changed(part: PartChange) -> str:
+    """Return the stopwatch, or the count of tasks, that changed most in the part's direction."""
     for metric in part.metrics:
         if not (metric.name == "tasks" or metric.name.endswith("[s]")) or part.kind == OUTSIDE:
             continue
         ratio = 1.0 if metric.ratio is None else metric.ratio
-        if abs(ratio - 1) > _TELLING and (ratio > 1) == (part.contribution > 0):
+        if abs(ratio - 1) > _LEAST_METRIC_CHANGE and (ratio > 1) == (part.contribution > 0):
             by = f"x {ratio:.1f}" if ratio >= 2 else f"{ratio - 1:+.0%}"
             return f"{metric.name.removesuffix(' [s]')} {by}"
     return ""
@@ -240,7 +260,7 @@ def _telling(part: PartChange) -> str:
 
 def _waits(attribution: Attribution) -> str:
     side = 1 if attribution.kind is ChangeKind.WAITING else -1
-    rows = [x for x in attribution.waits if side * (x.candidate_s - x.baseline_s) > 0]
-    rows.sort(key=lambda x: -side * (x.candidate_s - x.baseline_s))
-    found = [f"{x.name} {x.candidate_s - x.baseline_s:+.1f} s" for x in rows[:NAMED]]
-    return f"waiting in {', '.join(found)}" if found else ""
+    waits = [wait for wait in attribution.waits if side * wait.longer_s > 0]
+    waits.sort(key=lambda wait: -side * wait.longer_s)
+    texts = [f"{wait.name} {wait.longer_s:+.1f} s" for wait in waits[:NAMED]]
+    return f"waiting in {', '.join(texts)}" if texts else ""

@@ -1,12 +1,12 @@
 """Rank the parts of a query by their contribution to its change, the largest first.
 
-Operators are aligned by their names in the order of the printed plan, the longest common runs
-first; stages follow their operators. The other parts have the same names in both arms.
+The operators of both arms are aligned by their names in the order of the printed plan, the longest
+common sequences first. Stages are aligned by their operators, all other parts by their names.
 """
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from statistics import mean, median
@@ -17,8 +17,8 @@ from nexmark.attribution.explained import CostChange, MetricChange, Observed, Pa
 from nexmark.measure.executed_plan import OPERATOR, PHASE, STAGE, Part
 from nexmark.verdict.location import hodges_lehmann, interval
 
-HARDLY = 0.005
-"""A smaller change of the query has no shares."""
+LEAST_CHANGE = 0.005
+"""A query that changed by less (0.5 %) has no shares: they would be quotients of noise."""
 _TIME, _CPU, _SPENT = "time of tasks [s]", "CPU of tasks [s]", "time [s]"
 _WHOLE = "triggerExecution"
 _ESTIMATED = frozenset({OPERATOR, STAGE})
@@ -27,7 +27,8 @@ Pairs = Sequence[tuple[Observed, Observed]]
 
 def ratio_of(candidate: Sequence[float], baseline: Sequence[float]) -> CostChange | None:
     """Return the ratio of pairs (Hodges-Lehmann on logs); None if no pair has two figures."""
-    logs = [math.log(x / y) for x, y in zip(candidate, baseline, strict=True) if x > 0 and y > 0]
+    pairs = zip(candidate, baseline, strict=True)
+    logs = [math.log(ours / theirs) for ours, theirs in pairs if ours > 0 and theirs > 0]
     if not logs:
         return None
     ratios = np.asarray(logs, dtype=np.float64)
@@ -36,7 +37,7 @@ def ratio_of(candidate: Sequence[float], baseline: Sequence[float]) -> CostChang
 
 
 def difference_of(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float, float]:
-    """Return the mean difference of pairs, and its interval."""
+    """Return the mean difference of pairs, and the two ends of its interval."""
     differences = np.asarray(ours, dtype=np.float64) - np.asarray(theirs, dtype=np.float64)
     return float(differences.mean()), *interval(differences)
 
@@ -51,9 +52,9 @@ class Aligned:
     @property
     def part(self) -> Part:
         """The candidate's part if it has one, else the baseline's."""
-        found = self.candidate or self.baseline
-        assert found is not None
-        return found
+        part = self.candidate or self.baseline
+        assert part is not None
+        return part
 
     @property
     def match(self) -> str:
@@ -70,13 +71,14 @@ def names_of(parts: Sequence[Part]) -> list[str]:
 
 def align(candidate: Sequence[Part], baseline: Sequence[Part]) -> list[Aligned]:
     """Return all parts of both arms, each once; operators first, in the order of the plans."""
-    found = _operators(candidate, baseline)
-    stages = _stages(found)
-    theirs = {_key(x): x for x in baseline if x.kind != OPERATOR}
-    for part in (x for x in candidate if x.kind != OPERATOR):
-        key = (STAGE, stages.get(part.stage)) if part.kind == STAGE else _key(part)
-        found.append(Aligned(part, theirs.pop(key, None)))
-    return found + [Aligned(None, part) for part in theirs.values()]
+    aligned = _operators(candidate, baseline)
+    stages = _stages(aligned)
+    theirs = {_key(part): part for part in baseline if part.kind != OPERATOR}
+    for part in candidate:
+        if part.kind != OPERATOR:
+            key = (STAGE, stages.get(part.stage)) if part.kind == STAGE else _key(part)
+            aligned.append(Aligned(part, theirs.pop(key, None)))
+    return aligned + [Aligned(None, part) for part in theirs.values()]
 
 
 def _key(part: Part) -> tuple[str, str | int | None]:
@@ -84,26 +86,31 @@ def _key(part: Part) -> tuple[str, str | int | None]:
 
 
 def _operators(candidate: Sequence[Part], baseline: Sequence[Part]) -> list[Aligned]:
-    ours, theirs = ([x for x in parts if x.kind == OPERATOR] for parts in (candidate, baseline))
+    ours = [part for part in candidate if part.kind == OPERATOR]
+    theirs = [part for part in baseline if part.kind == OPERATOR]
     matcher = SequenceMatcher(None, names_of(theirs), names_of(ours), autojunk=False)
-    found: list[Aligned] = []
+    aligned: list[Aligned] = []
     for code, i1, i2, j1, j2 in matcher.get_opcodes():
         if code == "equal":
-            found += map(Aligned, ours[j1:j2], theirs[i1:i2])
+            aligned += map(Aligned, ours[j1:j2], theirs[i1:i2])
         else:
-            found += [Aligned(None, x) for x in theirs[i1:i2]]
-            found += [Aligned(x, None) for x in ours[j1:j2]]
-    return found
+            aligned += [Aligned(None, removed) for removed in theirs[i1:i2]]
+            aligned += [Aligned(added, None) for added in ours[j1:j2]]
+    return aligned
 
 
 def _stages(operators: Sequence[Aligned]) -> dict[int | None, int | None]:
-    """Return the baseline's number of each stage of the candidate, by most of its operators."""
+    """Return for each stage of the candidate the baseline's stage that has most of its operators.
+
+    No stage of the baseline is given twice.
+    """
     votes: dict[int | None, Counter[int | None]] = {}
-    for x in operators:
-        if x.candidate and x.baseline:
-            votes.setdefault(x.candidate.stage, Counter())[x.baseline.stage] += 1
+    for operator in operators:
+        if operator.candidate and operator.baseline:
+            counter = votes.setdefault(operator.candidate.stage, Counter())
+            counter[operator.baseline.stage] += 1
     taken: dict[int | None, int | None] = {None: None}
-    for number, counter in sorted(votes.items(), key=lambda x: -max(x[1].values())):
+    for number, counter in sorted(votes.items(), key=lambda vote: -max(vote[1].values())):
         free = [stage for stage, _ in counter.most_common() if stage not in taken.values()]
         if free:
             taken[number] = free[0]
@@ -121,48 +128,64 @@ def comparable(pairs: Pairs) -> list[tuple[Observed, Observed]]:
 
 
 def rank(pairs: Pairs, *, changed: bool) -> tuple[tuple[PartChange, ...], tuple[Wait, ...]]:
-    """Return the parts and waits of comparable pairs, ranked; with shares if it ``changed``."""
+    """Return the parts and waits of comparable pairs, the largest contribution first.
+
+    The parts have shares only if the query ``changed``.
+    """
     if not pairs:
         return (), ()
     costs = [[pair[arm].cpu_s_per_mevent for pair in pairs] for arm in (0, 1)]
     total, _, _ = difference_of(*costs)
     base = mean(costs[1])
-    whole = total if changed and abs(total) > HARDLY * base else None
+    whole = total if changed and abs(total) > LEAST_CHANGE * base else None
     aligned = align(pairs[0][0].parts, pairs[0][1].parts)
-    parts = [_part(x, pairs, whole) for x in aligned if x.part.kind != PHASE and _known(x, pairs)]
+    parts = [
+        _part(each, pairs, whole)
+        for each in aligned
+        if each.part.kind != PHASE and _known(each, pairs)
+    ]
     side = -1 if total < 0 else 1
-    parts.sort(key=lambda x: -side * x.contribution if whole else -abs(x.contribution))
-    waits = [_wait(x, pairs) for x in aligned if x.part.kind in (PHASE, STAGE)]
-    waits.sort(key=lambda x: x.baseline_s - x.candidate_s)
+    parts.sort(key=lambda part: -side * part.contribution if whole else -abs(part.contribution))
+    waits = [_wait(each, pairs) for each in aligned if each.part.kind in (PHASE, STAGE)]
+    waits.sort(key=lambda wait: -wait.longer_s)
     return tuple(parts), tuple(waits)
 
 
-def _own(observed: Observed, part: Part | None) -> Part | None:
-    """Return a repetition's own copy of a part: operators match by place, others by name."""
+def _part_of(observed: Observed, part: Part | None) -> Part | None:
+    """Return a part as one repetition has it: operators match by place, other parts by name."""
     if part is None:
         return None
     if part.kind == OPERATOR:
         return observed.parts[part.place]
-    return next((x for x in observed.parts if (x.kind, x.name) == (part.kind, part.name)), None)
+    same = (each for each in observed.parts if (each.kind, each.name) == (part.kind, part.name))
+    return next(same, None)
+
+
+def _parts_of_arms(aligned: Aligned, pairs: Pairs) -> tuple[list[Part | None], list[Part | None]]:
+    """Return a part as each repetition of the candidate and of the baseline has it."""
+    return (
+        [_part_of(ours, aligned.candidate) for ours, _ in pairs],
+        [_part_of(theirs, aligned.baseline) for _, theirs in pairs],
+    )
 
 
 def _known(aligned: Aligned, pairs: Pairs) -> bool:
-    """Whether a repetition has CPU time of a part, or the part is new or gone."""
+    """Return whether a repetition has CPU time of a part, or the part is new or gone."""
     if aligned.match != "both":
         return True
-    found = [_own(x, aligned.candidate) for x, _ in pairs]
-    found += [_own(x, aligned.baseline) for _, x in pairs]
-    return any(part is not None and part.cpu_s is not None for part in found)
+    candidate, baseline = _parts_of_arms(aligned, pairs)
+    return any(part is not None and part.cpu_s is not None for part in candidate + baseline)
 
 
 def _cost(observed: Observed, part: Part | None) -> float:
-    own = _own(observed, part)
-    return 0.0 if own is None or own.cpu_s is None else own.cpu_s / observed.events * 1e6
+    """Return the CPU-seconds per million events of a part in a repetition; 0 if not known."""
+    copy = _part_of(observed, part)
+    return 0.0 if copy is None or copy.cpu_s is None else copy.cpu_s / observed.events * 1e6
 
 
 def _part(aligned: Aligned, pairs: Pairs, total: float | None) -> PartChange:
-    ours = [_cost(x, aligned.candidate) for x, _ in pairs]
-    theirs = [_cost(x, aligned.baseline) for _, x in pairs]
+    ours = [_cost(one, aligned.candidate) for one, _ in pairs]
+    theirs = [_cost(one, aligned.baseline) for _, one in pairs]
     contribution, lo, hi = difference_of(ours, theirs)
     part, observed = aligned.part, pairs[0][0 if aligned.candidate else 1]
     return PartChange(
@@ -187,13 +210,14 @@ def _part(aligned: Aligned, pairs: Pairs, total: float | None) -> PartChange:
 
 
 def _metrics(aligned: Aligned, pairs: Pairs) -> tuple[MetricChange, ...]:
-    arms = [
-        [own.metrics for pair in pairs if (own := _own(pair[arm], part))]
-        for arm, part in enumerate((aligned.candidate, aligned.baseline))
-    ]
-    names = dict.fromkeys(name for arm in arms for metrics in arm for name in metrics)
-    found = [
-        MetricChange(name, *(median([x.get(name, 0.0) for x in arm] or [0.0]) for arm in arms))
+    """Return the metrics of a part in both arms, those that changed most first."""
+    candidate, baseline = (
+        [part.metrics for part in parts if part is not None]
+        for parts in _parts_of_arms(aligned, pairs)
+    )
+    names = dict.fromkeys(name for metrics in candidate + baseline for name in metrics)
+    changes = [
+        MetricChange(name, _median_of(name, candidate), _median_of(name, baseline))
         for name in names
     ]
 
@@ -202,12 +226,16 @@ def _metrics(aligned: Aligned, pairs: Pairs) -> tuple[MetricChange, ...]:
             return -math.inf if metric.candidate != metric.baseline else 0.0
         return -abs(math.log(metric.candidate / metric.baseline))
 
-    return tuple(sorted(found, key=by_how_much))
+    return tuple(sorted(changes, key=by_how_much))
+
+
+def _median_of(name: str, repetitions: Sequence[Mapping[str, float]]) -> float:
+    """Return the median of a metric over repetitions; a repetition without it counts as 0."""
+    return median([metrics.get(name, 0.0) for metrics in repetitions] or [0.0])
 
 
 def _wait(aligned: Aligned, pairs: Pairs) -> Wait:
-    ours = [_waited(_own(x, aligned.candidate)) for x, _ in pairs]
-    theirs = [_waited(_own(x, aligned.baseline)) for _, x in pairs]
+    ours, theirs = (list(map(_waited, parts)) for parts in _parts_of_arms(aligned, pairs))
     part = aligned.part
     name = f"driver: {part.name}" if part.kind == PHASE else f"stage {part.stage}: threads waiting"
     if part.name == _WHOLE:
@@ -216,6 +244,7 @@ def _wait(aligned: Aligned, pairs: Pairs) -> Wait:
 
 
 def _waited(part: Part | None) -> float:
+    """Return the seconds of a step of the driver, or those in which a stage's threads waited."""
     metrics = part.metrics if part else {}
     if part and part.kind == PHASE:
         return metrics.get(_SPENT, 0.0)
