@@ -1,19 +1,21 @@
 """CPU time per Spark application from /proc samples, and which of its executors count.
 
-Executors that lived while the query ran count. One that was lost before the first batch does not,
-nor one that started after the end: an executor exits at the end of its application, often before
-the driver has unregistered, and the master then starts another in its place.
+The executors that lived while the query ran count. An executor that was lost before the first batch
+does not count, nor does one that started after the end: executors exit at the end of their
+application, often before the driver has unregistered, and the master then starts others.
 
 A process reports its own CPU time (``utime + stime``) and its waited-for time (``cutime +
 cstime``): of the children it has waited for, with all that these had waited for. The CPU time of a
-tree is what the samples show for its processes, and the growth of a parent's waited-for time less
-the time already counted for the children that ended: the last moments of a known child, and the
-whole life of one between two readings. Nothing is lost, and nothing is counted twice:
+tree is the sum of two things. The first is what the samples show for its processes. The second is
+the growth of a parent's waited-for time, less the time already counted for the children that ended:
+this is the time of a known child after its last reading, and the whole life of a child that no
+reading has seen. Nothing is lost, and nothing is counted twice:
 
-- The sampler reads parents before children. A child missing from a tick is in its parent's
-  waited-for time of that tick or of the next, never earlier; it is looked for in these two only.
-- A child may end together with its own children, or leave them to init. Their time is taken to
-  be within the growth of the parent's waited-for time when the growth is large enough for all.
+- The sampler reads parents before children. The time of a child that is missing from a tick appears
+  in its parent's waited-for time in that tick or in the next one, never earlier. We look for it in
+  these two ticks only.
+- A child may end together with its own children, or leave them to init. If the growth of the
+  parent's waited-for time is large enough for all of them, we assume that it contains them all.
 - A process whose parent did not wait for it counts with its last reading.
 """
 
@@ -39,7 +41,11 @@ ALWAYS = (-math.inf, math.inf)
 
 @dataclass
 class TreeCpu:
-    """Cumulative clock ticks of a tree, by tick: of Python workers and of all the rest."""
+    """The CPU time of a process tree: cumulative clock ticks, by sampler tick.
+
+    ``python`` is the time of its Python workers, ``main`` the time of all other processes.
+    ``first`` and ``last`` are the numbers of the sampler ticks in which its root was seen.
+    """
 
     program: SampledProgram
     root: ProcessKey
@@ -51,7 +57,7 @@ class TreeCpu:
 
 @dataclass(frozen=True)
 class Executors:
-    """The executors of an application that lived in a period; how many were gone before it."""
+    """The executors of an application that lived in a period, and how many were gone before it."""
 
     trees: tuple[TreeCpu, ...]
     starts: tuple[float, ...]
@@ -62,19 +68,31 @@ class Executors:
 def executors_of(
     samples: HostSamples, trees: Iterable[TreeCpu], app_id: str, period: Period
 ) -> Executors:
-    """Return the executors of an application on a host; times as ``HostSamples.times``.
+    """Return the executors of an application on a host that lived in a period.
 
-    ``ends``: when one was first found to be gone, for those that were.
+    Args:
+        samples: The samples of the host.
+        trees: The CPU of the process trees in these samples.
+        app_id: The id of the Spark application.
+        period: Start and end on the clock of ``HostSamples.times``, as all times of the answer.
+
+    Returns:
+        The executors. Its ``ends`` has, for each executor that ended, the time of the first
+        reading without it.
     """
     times = (*samples.times(), math.inf)
-    own = [x for x in trees if x.program.role == "executor" and x.program.app_id == app_id]
-    begun = [(x, at) for x in own if (at := samples.started(x.root, x.first)) < period[1]]
-    lived = [(x, at) for x, at in begun if times[x.last + 1] > period[0]]
-    ends = (times[x.last + 1] for x, _ in lived)
+    started = [
+        (tree, samples.started(tree.root, tree.first))
+        for tree in trees
+        if tree.program.role == "executor" and tree.program.app_id == app_id
+    ]
+    begun = [(tree, start) for tree, start in started if start < period[1]]
+    lived = [(tree, start) for tree, start in begun if times[tree.last + 1] > period[0]]
+    ends = (times[tree.last + 1] for tree, _ in lived)
     return Executors(
-        trees=tuple(x for x, _ in lived),
-        starts=tuple(at for _, at in lived),
-        ends=tuple(at for at in ends if at < math.inf),
+        trees=tuple(tree for tree, _ in lived),
+        starts=tuple(start for _, start in lived),
+        ends=tuple(end for end in ends if end < math.inf),
         gone_before=len(begun) - len(lived),
     )
 
@@ -84,15 +102,21 @@ def application_cpu(
 ) -> CpuSeries:
     """Return the CPU of an application on one host: zeros if no executor of it was there.
 
-    Executors are found by ``app_id``, and only those that lived in the ``period`` count
-    (``RunResult.work``). The driver is found by its ``label`` (its ``--result`` argument); None for
-    a host that is known not to have it.
+    Args:
+        samples: The samples of the host.
+        app_id: The id of the Spark application, by which its executors are recognised.
+        label: The ``--result`` argument of its driver, by which the driver is recognised; None for
+            a host where the driver does not run.
+        period: Only executors that lived in it count (``RunResult.work``).
     """
     trees = tree_cpu(samples)
-    found = executors_of(samples, trees, app_id, period)
-    executors = found.trees
-    drivers = [x for x in trees if label and (x.program.role, x.program.label) == ("driver", label)]
-    whole = samples.scope == "host" and all(len(x.host_cpu) >= 8 for x in samples.ticks)
+    executors = executors_of(samples, trees, app_id, period)
+    drivers = [
+        tree
+        for tree in trees
+        if label and (tree.program.role, tree.program.label) == ("driver", label)
+    ]
+    whole = samples.scope == "host" and all(len(tick.host_cpu) >= 8 for tick in samples.ticks)
     first = samples.ticks[0].host_cpu
     ticks = len(samples.ticks)
 
@@ -110,17 +134,33 @@ def application_cpu(
         host=samples.host,
         interval_s=samples.interval_s,
         times=samples.times(),
-        executors=seconds(x.main for x in executors),
-        python=seconds(x.python for x in executors),
-        driver=seconds(y for x in drivers for y in (x.main, x.python)) if drivers else None,
-        busy=machine(lambda x: x[0] + x[1] + x[2] + x[5] + x[6]),
-        steal=machine(lambda x: x[7]),
-        executor_count=len(executors),
-        executor_starts=found.starts,
-        executor_ends=found.ends,
-        executors_gone_before=found.gone_before,
+        executors=seconds(tree.main for tree in executors.trees),
+        python=seconds(tree.python for tree in executors.trees),
+        driver=seconds(each for tree in drivers for each in (tree.main, tree.python))
+        if drivers
+        else None,
+        busy=machine(_busy_ticks),
+        steal=machine(_stolen_ticks),
+        executor_count=len(executors.trees),
+        executor_starts=executors.starts,
+        executor_ends=executors.ends,
+        executors_gone_before=executors.gone_before,
         sampler_cores=spent / elapsed if spent is not None and elapsed else None,
     )
+
+
+def _busy_ticks(host_cpu: tuple[int, ...]) -> int:
+    """Return the ticks in which the machine worked, of the figures of the `cpu` line of /proc/stat.
+
+    These are user, nice and system time, and the time of interrupts and of soft interrupts.
+    """
+    user, nice, system, _idle, _iowait, irq, softirq, *_ = host_cpu
+    return user + nice + system + irq + softirq
+
+
+def _stolen_ticks(host_cpu: tuple[int, ...]) -> int:
+    """Return the ticks that the hypervisor took, of the figures of the `cpu` line of /proc/stat."""
+    return host_cpu[7]
 
 
 def tree_cpu(samples: HostSamples) -> list[TreeCpu]:
@@ -133,7 +173,11 @@ def tree_cpu(samples: HostSamples) -> list[TreeCpu]:
 
 @dataclass
 class _Ended:
-    """A process that is gone: the ticks counted for it, and for the children gone with it."""
+    """A process that is gone since the sampler tick with the number ``tick``.
+
+    ``counted`` are the clock ticks already counted for it, ``below`` those already counted for the
+    children that ended together with it.
+    """
 
     key: ProcessKey
     tick: int
@@ -145,36 +189,48 @@ class _Ended:
 class _Account:
     """Balances a parent's waited-for time with the time already counted for its ended children.
 
-    ``balance`` is waited-for time that is not counted yet; below zero, ended children are not in it
-    yet. ``ended`` are the children that ended in this tick, and earlier ones while it is so.
+    ``balance`` is the waited-for time that is not counted yet, in clock ticks. It is below zero
+    while the time of ended children has not yet appeared in the waited-for time. ``ended`` are the
+    children that ended in this sampler tick, and earlier ones as long as the balance is below zero.
     """
 
     balance: int = 0
     ended: list[_Ended] = field(default_factory=list)
 
     def settle(self, growth: int, ended: list[_Ended], number: int) -> tuple[int, _Ended | None]:
-        """Take in the growth of the waited-for time, and the children that are gone in this tick.
+        """Add the growth of the waited-for time, and the children that are gone in this tick.
 
-        Returns the ticks to book now and the costliest child they may be the last of.
+        Args:
+            growth: By how many clock ticks the waited-for time grew since the last sampler tick.
+            ended: The children that are gone in this sampler tick.
+            number: The number of this sampler tick.
+
+        Returns:
+            The clock ticks to count now, and the child that they are counted for: of all that
+            ended, the one that used most CPU time.
         """
         self.balance += growth
         if self.balance < 0:
-            # The parent did not wait for them: they keep their counted time. If there is only one,
-            # the parent may have waited for it, but its own children were left to init.
+            # The parent did not wait for the earlier children: they keep their counted time. If
+            # there was only one, the parent may have waited for it while init got its children.
             alone = self.balance + self.ended[0].below if len(self.ended) == 1 else 0
             self.balance = max(alone, 0)
         self.ended += ended
-        self.balance -= sum(x.counted + x.below for x in ended)
+        self.balance -= sum(child.counted + child.below for child in ended)
         rest = max(self.balance, 0)
-        head = max(self.ended, key=lambda x: x.counted, default=None)
+        head = max(self.ended, key=lambda child: child.counted, default=None)
         if self.balance >= 0:
             self.balance = 0
-            self.ended = [x for x in self.ended if x.tick == number]
+            self.ended = [child for child in self.ended if child.tick == number]
         return rest, head
 
 
 class _Ledger:
-    """Takes tick after tick and books every CPU tick once."""
+    """The CPU time of all process trees: it takes ticks in order and counts CPU time once.
+
+    ``trees`` are by their root process. Of each process, ``_books`` has the tree and the series to
+    which its CPU time is added, and ``_accounts`` the waited-for time.
+    """
 
     def __init__(self, samples: HostSamples) -> None:
         self._samples = samples
@@ -196,7 +252,7 @@ class _Ledger:
         self._before = tick.processes
 
     def _enrol(self, key: ProcessKey, number: int, tick: Tick) -> None:
-        """Find the tree and the class of a process that is new in this tick."""
+        """Find the tree of a process that is new, and whether it is a Python worker."""
         program = self._samples.programs.get(key)
         if program is None:
             raise MeasurementError(
@@ -219,16 +275,19 @@ class _Ledger:
                 self._books[key] = tree, tree.python if in_python else tree.main
 
     def _ended(self, number: int, tick: Tick) -> dict[ProcessKey, list[_Ended]]:
-        """Return the processes that are gone, those together as one, by the first living parent."""
+        """Return the processes that are gone in this tick, by the parent that still lives.
+
+        Those that ended together with their own parent are a part of the highest such ancestor.
+        """
         gone = {key: old for key, old in self._before.items() if key not in tick.processes}
         key_of = {key.pid: key for key in self._before}
         heads: dict[ProcessKey, _Ended] = {}
         for key, old in gone.items():
             top = self._top(key, gone, key_of)
-            counted = gone[top].own + gone[top].waited
+            counted = gone[top].used + gone[top].waited
             head = heads.setdefault(top, _Ended(top, number, counted))
             if key != top:
-                head.below += old.own + old.waited
+                head.below += old.used + old.waited
             head.below -= self._accounts.pop(key).balance
         parented = [head for top, head in heads.items() if gone[top].ppid in key_of]
         return grouped(parented, lambda head: key_of[gone[head.key].ppid])
@@ -237,7 +296,13 @@ class _Ledger:
     def _top(
         key: ProcessKey, gone: dict[ProcessKey, Reading], key_of: dict[int, ProcessKey]
     ) -> ProcessKey:
-        """Return the highest ancestor that is gone too."""
+        """Return the highest ancestor of a process that is gone too, or the process itself.
+
+        Args:
+            key: The process.
+            gone: The processes that are gone in this tick.
+            key_of: The processes of the tick before, by pid.
+        """
         for _ in range(len(gone)):
             parent = key_of.get(gone[key].ppid)
             if parent is None or parent not in gone:
@@ -246,16 +311,25 @@ class _Ledger:
         return key
 
     def _book(self, key: ProcessKey, reading: Reading, number: int, ended: list[_Ended]) -> None:
+        """Add the CPU time that a process and its ended children used since the last tick.
+
+        Args:
+            key: The process.
+            reading: Its reading in this sampler tick.
+            number: The number of this sampler tick.
+            ended: Its children that are gone in this tick.
+        """
         owner, old = self._books.get(key), self._before.get(key, Reading(0, 0, 0))
         if owner is not None:
             tree, book = owner
             tree.last = number
-            book[-1] += max(reading.own - old.own, 0)
+            book[-1] += max(reading.used - old.used, 0)
         account = self._accounts.setdefault(key, _Account())
         rest, head = account.settle(reading.waited - old.waited, ended, number)
         if head is not None:  # what a known process used between its last reading and its end
             if owner is None:
-                # An outsider may have waited for others too: no more than the host could have done.
+                # A parent outside of all trees may have waited for other children too: count no
+                # more than the host could have done in that time.
                 ticks = self._samples.ticks
                 elapsed = ticks[number].mono - ticks[head.tick - 1].mono
                 rest = min(rest, int(elapsed * self._samples.cpus * self._samples.clk_tck) + 1)

@@ -1,4 +1,4 @@
-"""The CPU of an application on one host over time, and how it is kept: about 5 bytes per figure."""
+"""The CPU of an application on one host over time, and its stored form: about 5 bytes a figure."""
 
 import json
 import zlib
@@ -19,11 +19,12 @@ class CpuSeries:
     """Cumulative CPU-seconds of one application on one host at ``times`` (epoch seconds).
 
     ``executors`` are the JVMs, ``python`` their Python workers, ``driver`` the driver with all its
-    children (None where it was not on this host), ``executor_count`` how many executors lived while
-    the query ran; no other counts. ``executor_starts``: when they started;
-    ``executor_ends``: when one was first found to be gone; ``executors_gone_before``: how
-    many were lost before the first batch. ``busy`` and ``steal`` cover the whole machine, None
-    where the sampler sees only part of it.
+    children (None if it was not on this host). Only executors that lived while the query ran are in
+    these figures; ``executor_count`` is their number. ``executor_starts`` are the times when they
+    started, ``executor_ends`` the times of the first readings without one that had ended.
+    ``executors_gone_before``: how many were lost before the first batch. ``busy`` and ``steal``
+    are of the whole machine; None if the sampler saw only a part of it. ``interval_s`` is the time
+    between two readings, ``sampler_cores`` the cores that the sampler itself used.
     """
 
     host: str
@@ -54,11 +55,17 @@ class CpuSeries:
         )
 
     def between(self, values: Sequence[float], start: float, end: float) -> float:
-        """Return the growth of a cumulative series of this host from start to end."""
+        """Return the growth of a cumulative series of this host from start to end.
+
+        MeasurementError if the samples do not cover both.
+        """
         return self.at(values, end) - self.at(values, start)
 
     def at(self, values: Sequence[float], instant: float) -> float:
-        """Return a cumulative series at an instant; MeasurementError beyond the samples."""
+        """Return the value of a cumulative series at an instant, linear between two readings.
+
+        MeasurementError if the samples do not cover the instant.
+        """
         right = self._bracket(instant)
         left_time, right_time = self.times[right - 1], self.times[right]
         share = (instant - left_time) / (right_time - left_time)
@@ -70,6 +77,7 @@ class CpuSeries:
         return self.times[right] - self.times[right - 1]
 
     def _bracket(self, instant: float) -> int:
+        """Return the number of the reading after an instant."""
         if len(self.times) < 2 or not self.times[0] <= instant <= self.times[-1]:
             off = max(self.times[0] - instant, instant - self.times[-1])
             edge = "begin after" if instant < self.times[0] else "end before"
@@ -83,18 +91,18 @@ class CpuSeries:
 def pack(series: CpuSeries) -> bytes:
     """Return the series as compressed JSON, times and CPU-seconds rounded to milliseconds.
 
-    Of these it has the differences, which are small and repeat themselves.
+    Each column is stored as the differences of its values, which are small and repeat themselves.
     """
     content: dict[str, Any] = asdict(series)
     for column in _COLUMNS:
         if (values := content[column]) is not None:
             whole = [0, *(round(value * _MILLIS) for value in values)]
-            content[column] = [y - x for x, y in pairwise(whole)]
+            content[column] = [later - earlier for earlier, later in pairwise(whole)]
     return zlib.compress(json.dumps(content, separators=(",", ":")).encode(), 9)
 
 
 def unpack(data: bytes) -> CpuSeries:
-    """Return what was packed."""
+    """Return the series that ``pack`` has packed."""
     content = json.loads(zlib.decompress(data))
     for moments in ("executor_starts", "executor_ends"):
         content[moments] = tuple(content[moments])

@@ -1,10 +1,10 @@
 """Spark's event log of one application: the work of each operator and stage of the query.
 
-A log, one file or rolling ones, plain or zstd, is read line by line. Operators come from the
-physical plan of the batches that count, without the wrappers of code generation, with Spark's own
-SQL metrics, summed over the tasks. If batches ran different plans (a source had nothing new, say),
-the one that used most CPU time is taken; the others are mapped onto it by the names of the
-operators (``nexmark_jobs.plan_fingerprint``).
+A log is one file or several rolling ones, plain or zstd, and is read line by line. The operators
+come from the physical plan of the batches that count, without the wrappers of code generation. They
+have Spark's own SQL metrics, summed over the tasks. If batches ran different plans (because a
+source had no new rows, for example), the plan that used most CPU time is the reference. The
+operators of the other plans are mapped to it by their names (``nexmark_jobs.plan_fingerprint``).
 """
 
 import io
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from nexmark.errors import NexmarkError
-from nexmark.measure.executed_plan import Part, PlanNode, SqlMetric, folded, nodes_of
+from nexmark.measure.executed_plan import Part, PlanNode, SqlMetric, nodes_of, places_in_reference
 
 _NS, _MS = 1e9, 1e3
 _SQL = "org.apache.spark.sql.execution.ui.SparkListener"
@@ -31,10 +31,11 @@ _OTHER_CODECS = (".lz4", ".lzf", ".snappy")
 
 @dataclass
 class StageTotals:
-    """The tasks of one stage of the plan, summed over batches; seconds of task threads.
+    """The tasks of one stage of the plan, summed over batches, in seconds of task threads.
 
-    ``deserialise_cpu_s`` is the CPU time of unpacking tasks, before they run; ``gc_s`` counts the
-    time its JVM collected garbage once for every task; ``fetch_wait_s``: waiting for shuffle data.
+    ``cpu_s`` and ``run_s`` are the CPU time and the time of running tasks; ``deserialise_cpu_s`` is
+    the CPU time of unpacking them before. ``gc_s`` is the time in which the JVM collected garbage,
+    counted for every task that ran then. ``fetch_wait_s``: the time of waiting for shuffle data.
     """
 
     tasks: int = 0
@@ -45,7 +46,7 @@ class StageTotals:
     fetch_wait_s: float = 0.0
 
     def add(self, metrics: Mapping[str, Any]) -> None:
-        """Count a task, by the task metrics that Spark logs at its end."""
+        """Add a task, with the task metrics that Spark logs at its end."""
         self.tasks += 1
         self.cpu_s += metrics.get("Executor CPU Time", 0) / _NS
         self.deserialise_cpu_s += metrics.get("Executor Deserialize CPU Time", 0) / _NS
@@ -54,17 +55,21 @@ class StageTotals:
         self.fetch_wait_s += metrics.get("Shuffle Read Metrics", {}).get("Fetch Wait Time", 0) / _MS
 
     def merge(self, more: "StageTotals") -> None:
-        """Count the tasks of the same stage in another batch."""
-        for name, value in vars(more).items():
-            setattr(self, name, getattr(self, name) + value)
+        """Add the tasks of the same stage in another batch."""
+        self.tasks += more.tasks
+        self.cpu_s += more.cpu_s
+        self.deserialise_cpu_s += more.deserialise_cpu_s
+        self.run_s += more.run_s
+        self.gc_s += more.gc_s
+        self.fetch_wait_s += more.fetch_wait_s
 
 
 @dataclass(frozen=True)
 class EventLog:
     """The content of a log for the batches that count.
 
-    ``stages`` are by the number that ``Operator.stage`` has; None is where tasks could not be laid
-    on the plan.
+    ``stages`` is by the number of the stage (``Part.stage``); None has the tasks for which no stage
+    of the plan was found.
     """
 
     operators: tuple[Part, ...]
@@ -73,7 +78,11 @@ class EventLog:
 
 @dataclass
 class _Stage:
-    """A stage as Spark ran it, of one batch; ``updates`` are its SQL metrics by accumulator."""
+    """A stage as Spark ran it in one batch.
+
+    ``execution`` is the id of its SQL execution. ``scopes`` are the numbers of its units of
+    generated code. ``updates`` are its SQL metrics, by the id of their accumulator.
+    """
 
     batch: int
     execution: int
@@ -87,8 +96,9 @@ def read_event_log(
 ) -> EventLog:
     """Return the content of a log for the batches with these numbers.
 
-    ``directory`` is the value of ``spark.eventLog.dir``. EventLogError, in one line, when there is
-    no log, when it is cut off or broken, or when one of the batches is not in it.
+    ``directory`` is the value of ``spark.eventLog.dir``; ``application_id`` selects a log if there
+    are several. EventLogError, in one line, if there is no log, if it is cut off or damaged, or if
+    one of the batches is not in it.
     """
     reading = _Reading(frozenset(batches))
     read_events(directory, application_id, reading.handlers)
@@ -96,6 +106,8 @@ def read_event_log(
 
 
 class _Reading:
+    """What one pass over the events of a log has collected for the batches that count."""
+
     def __init__(self, batches: frozenset[int]) -> None:
         self._batches = batches
         self._ended = False
@@ -127,8 +139,10 @@ class _Reading:
             return
         for stage in event["Stage Infos"]:
             scopes = (rdd.get("Scope", "") for rdd in stage.get("RDD Info", ()))
-            found = frozenset(int(x) for text in scopes for x in _CODEGEN_SCOPE.findall(text))
-            self._stages.setdefault(stage["Stage ID"], _Stage(int(batch), int(execution), found))
+            units = frozenset(
+                int(number) for text in scopes for number in _CODEGEN_SCOPE.findall(text)
+            )
+            self._stages.setdefault(stage["Stage ID"], _Stage(int(batch), int(execution), units))
 
     def _task(self, event: Mapping[str, Any]) -> None:
         stage = self._stages.get(event["Stage ID"])
@@ -144,16 +158,16 @@ class _Reading:
             self._driver[event["executionId"]][key] += value
 
     def done(self, source: Path) -> EventLog:
-        """Return the result of all events."""
+        """Return the content of the log after its last event; ``source`` names it in errors."""
         if not self._ended:
             raise EventLogError(
                 f"{source}: the event log ends before the application did; it was cut off, or the"
                 " driver was killed"
             )
         ran = [stage for stage in self._stages.values() if stage.totals.tasks]
-        without = sorted({stage.execution for stage in ran} - self._plans.keys())
-        if without:
-            raise EventLogError(f"{source}: no plan of execution {without[0]} in the event log")
+        unplanned = sorted({stage.execution for stage in ran} - self._plans.keys())
+        if unplanned:
+            raise EventLogError(f"{source}: no plan of execution {unplanned[0]} in the event log")
         missing = sorted(self._batches - self._seen)
         if missing or not ran:
             which = f"batch {', '.join(map(str, missing))}" if missing else "tasks"
@@ -161,7 +175,7 @@ class _Reading:
         return self._sums(ran, self._usual_plan(ran))
 
     def _usual_plan(self, ran: list[_Stage]) -> list[PlanNode]:
-        """Return the last plan with the operators that used most CPU time."""
+        """Return the plan whose operators used most CPU time; of equal ones, the last."""
         used: defaultdict[tuple[str, ...], float] = defaultdict(float)
         latest: dict[tuple[str, ...], list[PlanNode]] = {}
         for stage in sorted(ran, key=lambda stage: stage.batch):
@@ -172,29 +186,42 @@ class _Reading:
         return latest[max(used, key=lambda names: used[names])]
 
     def _sums(self, ran: list[_Stage], reference: list[PlanNode]) -> EventLog:
+        """Return the sums over the stages that ran, by operator and stage of the reference plan."""
         stages: defaultdict[int | None, StageTotals] = defaultdict(StageTotals)
         sums: list[defaultdict[SqlMetric, Counter[int]]] = [defaultdict(Counter) for _ in reference]
         executions = {(stage.execution, stage.batch) for stage in ran}
-        places = {x: folded(self._plans[x], reference) for x, _ in executions}
-        updates = [(x, batch, self._driver[x]) for x, batch in executions]
+        places = {
+            execution: places_in_reference(self._plans[execution], reference)
+            for execution, _ in executions
+        }
+        updates = [(execution, batch, self._driver[execution]) for execution, batch in executions]
         for stage in ran:
-            plan, place = self._plans[stage.execution], places[stage.execution]
-            stages[_number(stage, plan, place, reference)].merge(stage.totals)
+            plan, its_places = self._plans[stage.execution], places[stage.execution]
+            stages[_number(stage, plan, its_places, reference)].merge(stage.totals)
             updates.append((stage.execution, stage.batch, stage.updates))
-        for execution, batch, own in updates:
-            for at, metric, value in _metrics(self._plans[execution], places[execution], own):
-                sums[at][metric][batch] += value
-        found = tuple(
-            node.operator({m: m.over_batches(list(x.values())) for m, x in own.items()})
-            for node, own in zip(reference, sums, strict=True)
+        for execution, batch, values in updates:
+            for place, metric, value in _metrics(self._plans[execution], places[execution], values):
+                sums[place][metric][batch] += value
+        operators = tuple(
+            node.operator(
+                {
+                    metric: metric.over_batches(list(by_batch.values()))
+                    for metric, by_batch in metrics.items()
+                }
+            )
+            for node, metrics in zip(reference, sums, strict=True)
         )
-        return EventLog(found, stages)
+        return EventLog(operators, stages)
 
 
 def _metrics(
     plan: list[PlanNode], places: list[int | None], updates: Mapping[int, int]
 ) -> Iterator[tuple[int, SqlMetric, int]]:
-    """Return the updates by place in the reference plan."""
+    """Return (place, metric, value) of all updates of a plan's metrics.
+
+    ``places`` has the place of each operator in the reference plan; ``updates`` are by the id of
+    the accumulator.
+    """
     for node, place in zip(plan, places, strict=True):
         if place is not None:
             for key, metric in node.metrics.items():
@@ -205,15 +232,24 @@ def _metrics(
 def _number(
     stage: _Stage, plan: list[PlanNode], places: list[int | None], reference: list[PlanNode]
 ) -> int | None:
-    """Return the stage of the reference plan that has most metrics of a stage."""
+    """Return the stage of the reference plan that a stage of a batch belongs to; None if unknown.
+
+    That is the one whose operators share most metrics and units of generated code with it.
+
+    Args:
+        stage: The stage as it ran.
+        plan: The plan of its batch.
+        places: The place of each operator of that plan in the reference plan.
+        reference: The reference plan.
+    """
     votes: Counter[int] = Counter()
     for node, place in zip(plan, places, strict=True):
         if place is None:
             continue
-        own = sum(key in stage.updates for key in node.metrics) * (not node.is_exchange)
-        own += 10 * (node.codegen in stage.scopes)
-        if own:
-            votes[reference[place].stage] += own
+        shared = sum(key in stage.updates for key in node.metrics) * (not node.is_exchange)
+        shared += 10 * (node.codegen in stage.scopes)
+        if shared:
+            votes[reference[place].stage] += shared
     return max(votes, key=lambda number: (votes[number], number)) if votes else None
 
 
@@ -226,10 +262,10 @@ def read_events(
     application_id: str | None,
     handlers: Mapping[bytes, Callable[[Mapping[str, Any]], None]],
 ) -> None:
-    """Hand the events of the one application whose log is in a directory to their handlers.
+    """Call a handler with each event of the application whose log is in a directory.
 
-    ``application_id`` chooses one if there are several; ``handlers`` are by the name of the event.
-    EventLogError, in one line, when there is no log, or when it is cut off or broken.
+    ``application_id`` selects a log if there are several; ``handlers`` are by the name of the
+    event. EventLogError, in one line, if there is no log, or if it is cut off or damaged.
     """
     for line in chain.from_iterable(map(_lines, _files(directory, application_id))):
         if not line.startswith(_PREFIX):
@@ -249,21 +285,26 @@ def read_events(
             ) from None
 
 
+def _application_of(log: Path) -> str:
+    """Return the id of the application that a log is named after."""
+    return log.name.removeprefix("eventlog_v2_").partition(".")[0]
+
+
 def _files(directory: Path, application_id: str | None) -> list[Path]:
+    """Return the files of the one log in a directory, in order."""
     try:
-        found = [x for x in sorted(directory.iterdir()) if not x.name.startswith(".")]
+        logs = [path for path in sorted(directory.iterdir()) if not path.name.startswith(".")]
     except OSError as error:
         raise EventLogError(f"{directory}: no event log: {error.strerror or error}") from None
     if application_id is not None:
-        names = [x.name.removeprefix("eventlog_v2_").partition(".")[0] for x in found]
-        found = [x for x, name in zip(found, names, strict=True) if name == application_id]
-    if len(found) != 1:
+        logs = [path for path in logs if _application_of(path) == application_id]
+    if len(logs) != 1:
         whose = f" of {application_id}" if application_id else ""
-        raise EventLogError(f"{directory}: {len(found)} event logs{whose}, one expected")
-    (log,) = found
+        raise EventLogError(f"{directory}: {len(logs)} event logs{whose}, one expected")
+    (log,) = logs
     if not log.is_dir():
         return [log]
-    parts = {int(x[1]): path for path in log.iterdir() if (x := _PART.match(path.name))}
+    parts = {int(part[1]): path for path in log.iterdir() if (part := _PART.match(path.name))}
     if sorted(parts) != list(range(1, len(parts) + 1)) or not parts:
         raise EventLogError(f"{log}: files of the event log are missing; found {sorted(parts)}")
     return [parts[number] for number in sorted(parts)]
@@ -275,7 +316,7 @@ def _lines(path: Path) -> Iterator[bytes]:
     name = path.name.removesuffix(".inprogress")
     if name.endswith(_OTHER_CODECS):
         raise EventLogError(
-            f"{path}: only plain and zstd event logs are read; set"
+            f"{path}: only plain and zstd event logs can be read; set"
             " spark.eventLog.compression.codec=zstd"
         )
     try:

@@ -14,48 +14,49 @@ _EXCHANGES = ("Exchange", "BroadcastExchange")
 _DIVISOR = {"timing": 1e3, "nsTiming": 1e9}
 _UNITS = {"timing": "s", "nsTiming": "s", "size": "bytes"}
 _LEVELS = frozenset({"memory used by state", "number of total state rows"})
-"""Levels after a batch: they do not add up over batches."""
+"""Metrics that give a level after a batch, so that the values of batches are not added up."""
 _LEFT_OUT = re.compile(
     r"peak memory|number of partitions|.*\b(merged|blocks|reqs)\b.*|duration|task commit time"
     r"|local bytes read|records read|count of cache .*|number of state store instances"
     r"|estimated size of state only on current version|number of (snapshots|stores) that .*"
 )
-"""Metrics that are no sums, or that nobody compares."""
+"""Metrics whose values cannot be added up, or that nobody compares."""
 _DECIMALS = 6
 _LEFT_OUT_TYPES = frozenset({"average", "v2Custom"})
 
 OPERATOR, STAGE, TASKS, OUTSIDE, PHASE = "operator", "stage", "tasks", "outside", "phase"
-"""Kinds of parts: the first two are estimated, the others measured; a phase is a driver's step."""
+"""Kinds of parts: CPU time of the first two is estimated. A phase is a step of the driver."""
 
 
 @dataclass(frozen=True)
 class SqlMetric:
-    """A SQL metric by Spark's name and type: sum, size (bytes), timing (ms), nsTiming."""
+    """A SQL metric: its name and its type in Spark (sum, size (bytes), timing (ms), nsTiming)."""
 
     name: str
     type: str
 
     @property
     def key(self) -> str:
-        """Its name with its unit: ``time to commit changes [s]``."""
+        """Its name with its unit, as in ``time to commit changes [s]``."""
         unit = _UNITS.get(self.type)
         return f"{self.name} [{unit}]" if unit else self.name
 
     def over_batches(self, values: Sequence[int]) -> float:
-        """Return the value over all batches: the sum, or of a level the highest."""
+        """Return the sum of the values of all batches; for a level, the highest value."""
         value = max(values) if self.name in _LEVELS else sum(values)
         return round(value / _DIVISOR.get(self.type, 1), _DECIMALS)
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a repetition's work, in seconds.
+    """A part of the work of a repetition.
 
-    Operators come first, in the order of the printed plan, named as in the skeleton: ``place``,
-    ``parent`` (the operator that takes its rows) and ``covers`` (the operators whose time this part
-    includes) are places there. ``stage`` is numbered in the plan; an exchange is in the stage that
-    writes it. ``metrics`` are by name with unit. ``cpu_s`` is None where it is not known (phases of
-    the driver, because only executors are measured).
+    Operators come first, in the order of the printed plan, and are named as in its skeleton.
+    ``place`` is the number of a part in that order. ``parent`` is the place of the operator that
+    takes its rows, ``covers`` the places of the operators whose time this part includes. ``stage``
+    is the number of its stage in the plan; an exchange is in the stage that writes it. ``metrics``
+    are by name with unit. ``cpu_s`` is in CPU-seconds; None where it is not known (steps of the
+    driver, since only executors are measured).
     """
 
     place: int
@@ -71,7 +72,7 @@ class Part:
 
 @dataclass
 class PlanNode:
-    """An operator of one batch's plan, with its metrics by accumulator."""
+    """An operator in the plan of one batch, with its metrics by the id of their accumulator."""
 
     place: int
     parent: int | None
@@ -93,7 +94,9 @@ class PlanNode:
             if value:
                 metrics[metric.key] = metrics.get(metric.key, 0.0) + value
         return Part(
-            *(self.place, OPERATOR, self.name),
+            self.place,
+            OPERATOR,
+            self.name,
             parent=self.parent,
             depth=self.depth,
             stage=self.stage,
@@ -107,7 +110,7 @@ def nodes_of(plan: Mapping[str, Any]) -> list[PlanNode]:
     A plan is cut into stages below every exchange. They are numbered from the bottom of the printed
     plan up, so stage 1 reads a source.
     """
-    found: list[PlanNode] = []
+    nodes: list[PlanNode] = []
     stack: list[tuple[Mapping[str, Any], int | None, int | None]] = [(plan, None, None)]
     while stack:
         info, parent, codegen = stack.pop()
@@ -117,14 +120,14 @@ def nodes_of(plan: Mapping[str, Any]) -> list[PlanNode]:
         elif _WRAPPERS.fullmatch(info["nodeName"]):
             codegen = None
         else:
-            depth = 0 if parent is None else found[parent].depth + 1
+            depth = 0 if parent is None else nodes[parent].depth + 1
             metrics = _metrics(info)
             name = skeleton_line(info["simpleString"]) or info["nodeName"]
-            found.append(PlanNode(len(found), parent, depth, name, codegen, metrics))
-            parent = found[-1].place
+            nodes.append(PlanNode(len(nodes), parent, depth, name, codegen, metrics))
+            parent = nodes[-1].place
         stack.extend((child, parent, codegen) for child in reversed(info["children"]))
-    _cut(found)
-    return found
+    _number_stages(nodes)
+    return nodes
 
 
 def _metrics(info: Mapping[str, Any]) -> dict[int, SqlMetric]:
@@ -135,7 +138,8 @@ def _metrics(info: Mapping[str, Any]) -> dict[int, SqlMetric]:
     }
 
 
-def _cut(nodes: Sequence[PlanNode]) -> None:
+def _number_stages(nodes: Sequence[PlanNode]) -> None:
+    """Give each operator the number of its stage."""
     left = sum(node.parent is None or node.is_exchange for node in nodes)
     for node in nodes:
         if node.parent is None or node.is_exchange:
@@ -145,8 +149,10 @@ def _cut(nodes: Sequence[PlanNode]) -> None:
             node.stage = nodes[node.parent].stage
 
 
-def folded(plan: Sequence[PlanNode], reference: Sequence[PlanNode]) -> list[int | None]:
-    """Return the place in the reference plan of each operator; None where it has none."""
+def places_in_reference(
+    plan: Sequence[PlanNode], reference: Sequence[PlanNode]
+) -> list[int | None]:
+    """Return for each operator of a plan its place in the reference plan; None if it has none."""
     ours, theirs = ([node.name for node in nodes] for nodes in (plan, reference))
     if ours == theirs:
         return list(range(len(plan)))

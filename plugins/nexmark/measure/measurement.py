@@ -1,4 +1,4 @@
-"""From one repetition's result file and CPU samples to its measurements."""
+"""Compute the measurements of a repetition from its result file and its CPU samples."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -10,32 +10,39 @@ from nexmark.measure.samples import MeasurementError
 from nexmark.model import Basis
 
 MIN_INTERVALS = 10
+"""The least length of a steady state, in sampling intervals."""
 _SEE = "see the event log and the log of its worker"
 
 
 @dataclass(frozen=True)
 class Measurement(RunFacts):
-    """All measurements of a repetition; ``_s`` seconds, ``_ms`` milliseconds, times epoch seconds.
+    """All measurements of a repetition.
 
-    Run: from the start of the streaming query to the end of its last batch. ``events`` of the
-    generator, all kinds; ``cpu_s`` of the executors with their Python workers; ``cores`` = cpu_s /
-    wall_s; ``throughput_per_core`` = events / cpu_s; ``cpu_driver_s``: driver with all its
-    children, None when it ran on a host without samples.
+    Units are in the names: ``_s`` seconds, ``_ms`` milliseconds. Times are epoch seconds.
 
-    Steady state: ``steady_*``, from the start of the first data batch after ``warmup_batches`` to
-    the end of the last data batch, so without JIT warm-up and without the batches that only close
-    windows. None when no such batch is left, or when the window is shorter than ``MIN_INTERVALS``
-    sampling intervals (or gaps between the readings at its edges).
+    The run lasts from the start of the streaming query to the end of its last batch. ``events``
+    counts the generator's events of all kinds. ``cpu_s`` is the CPU time of the executors with
+    their Python workers. ``cores`` is cpu_s / wall_s, ``throughput_per_core`` is events / cpu_s.
+    ``cpu_driver_s`` is the CPU time of the driver with all its children; None if it ran on a host
+    without samples.
 
-    ``cpu_s_per_mevent``, the metric of record: executors' CPU-seconds per million events. ``basis``
-    steady: in the steady state; application: over the whole life of the executors, where there is
-    no steady state. Both are kept; never compare figures of different bases.
+    The fields ``steady_*`` are of the steady state. It lasts from the start of the first data batch
+    after ``warmup_batches`` to the end of the last data batch, so it has no JIT warm-up and no
+    batches that only close windows. They are None if no such batch is left, or if the steady state
+    is shorter than ``MIN_INTERVALS`` sampling intervals (or than as many gaps between the readings
+    at its edges).
 
-    ``batch_ms_*``: duration of the data batches after the warm-up (of all, when none is left).
-    ``other_cores``: CPU used on the hosts by anything else, ``steal_cores``: CPU the hypervisor
-    took, both None where a sampler did not see its whole machine. ``sampler_cores``: of the
-    costliest. ``figures``: metrics of ``model.METRICS`` that have no field here. ``latency``: of
-    every event of a paced repetition, as HdrHistogram encodes it.
+    ``cpu_s_per_mevent`` is the metric of record: the executors' CPU-seconds per million events. If
+    ``basis`` is steady, it is of the steady state; if application, of the whole life of the
+    executors, because there is no steady state. Both figures are kept. Never compare figures of
+    different bases.
+
+    ``batch_ms_*`` are durations of the data batches after the warm-up (of all, if none is left).
+    ``other_cores`` is the CPU that other programs used on the hosts, ``steal_cores`` the CPU that
+    the hypervisor took; both are None if a sampler did not see its whole machine. ``sampler_cores``
+    is the CPU of the costliest sampler. ``figures`` are the metrics of ``model.METRICS`` that have
+    no field here. ``latency`` has the latency of every event of a paced repetition, as
+    HdrHistogram encodes it.
     """
 
     events: int
@@ -73,7 +80,7 @@ class Measurement(RunFacts):
 
 @dataclass(frozen=True)
 class SteadyWindow:
-    """The steady state of a run: epoch seconds and the events its batches read."""
+    """The steady state of a run: start and end in epoch seconds, and the events that it read."""
 
     start: float
     end: float
@@ -89,16 +96,26 @@ def measure_series(
     executors: int | None = None,
     killed: bool = False,
 ) -> Measurement:
-    """Return the measurements from CPU series that were made (or stored) before.
+    """Return the measurements of a run from its CPU series.
 
-    MeasurementError if other than as many ``executors`` lived while the query ran, one ended before
-    the run did, or one took the place of a lost one too late, unless some were ``killed``.
+    Args:
+        run: The result of the run.
+        series: The CPU of the application on each host, as computed or as stored.
+        warmup_batches: How many data batches are left out of the steady state.
+        min_intervals: The least length of the steady state, in sampling intervals.
+        executors: How many executors were asked for; None: any number is right.
+        killed: Whether executors were killed on purpose, so that one may be lost.
+
+    Raises:
+        MeasurementError: Another number of executors lived while the query ran, one ended before
+            the run did, or one replaced a lost one too late; none used CPU; the samples do not
+            cover the run.
     """
-    _check_found(run, series, executors, killed)
+    _check_executors(run, series, executors, killed)
     wall_s = run.end - run.start
-    jvms = sum(x.between(x.executors, run.start, run.end) for x in series)
-    python = sum(x.between(x.python, run.start, run.end) for x in series)
-    application = sum(x.executors[-1] + x.python[-1] for x in series)
+    jvms = sum(host.between(host.executors, run.start, run.end) for host in series)
+    python = sum(host.between(host.python, run.start, run.end) for host in series)
+    application = sum(host.executors[-1] + host.python[-1] for host in series)
     cpu_s = jvms + python
     if cpu_s <= 0:
         raise MeasurementError(
@@ -110,8 +127,10 @@ def measure_series(
     per_application = application / run.input_rows * 1e6
     per_steady = steady_cpu / window.events * 1e6 if window and steady_cpu else None
     durations = [batch.duration_ms for batch in _measured_batches(run.batches, warmup_batches)]
-    driver = [x.between(x.driver, run.start, run.end) for x in series if x.driver is not None]
-    busy = _machine_cores(run, series, "busy")
+    driver = [
+        host.between(host.driver, run.start, run.end) for host in series if host.driver is not None
+    ]
+    busy = _machine_cores(run, [(host, host.busy) for host in series])
     facts = {each.name: getattr(run, each.name) for each in fields(RunFacts)}
     return Measurement(
         **facts,
@@ -139,21 +158,29 @@ def measure_series(
         batch_ms_p50=percentile(durations, 50),
         batch_ms_p95=percentile(durations, 95),
         batch_ms_p99=percentile(durations, 99),
-        hosts=tuple(x.host for x in series),
-        sampling_interval_s=max(x.interval_s for x in series),
-        sampler_cores=max((x.sampler_cores for x in series if x.sampler_cores), default=None),
+        hosts=tuple(host.host for host in series),
+        sampling_interval_s=max(host.interval_s for host in series),
+        sampler_cores=max(
+            (host.sampler_cores for host in series if host.sampler_cores), default=None
+        ),
         other_cores=None if busy is None else max(busy - (cpu_s + sum(driver)) / wall_s, 0.0),
-        steal_cores=_machine_cores(run, series, "steal"),
+        steal_cores=_machine_cores(run, [(host, host.steal) for host in series]),
     )
 
 
 def steady_window(
     run: RunResult, series: Sequence[CpuSeries], warmup_batches: int, min_intervals: int
 ) -> SteadyWindow | None:
-    """Return the steady state of a run, None when it is too short to measure.
+    """Return the steady state of a run; None if it is too short to measure.
 
-    Its events are its share in the rows of all data batches: right also where Spark counts a row
-    once per stream that reads it.
+    Its number of events is computed from its share of the rows of all data batches, because Spark
+    counts a row once for each stream that reads it.
+
+    Args:
+        run: The result of the run.
+        series: The CPU of the application on each host.
+        warmup_batches: How many data batches are left out of the steady state.
+        min_intervals: Its least length, in sampling intervals.
     """
     data = data_batches(run.batches)
     steady = data[warmup_batches:]
@@ -161,8 +188,8 @@ def steady_window(
     if not steady or not rows:
         return None
     start, end = steady[0].start, steady[-1].end
-    for x in series:
-        resolution = max(x.interval_s, x.gap_at(start), x.gap_at(end))
+    for host in series:
+        resolution = max(host.interval_s, host.gap_at(start), host.gap_at(end))
         if end - start < min_intervals * resolution:
             return None
     share = sum(batch.input_rows for batch in steady) / rows
@@ -171,7 +198,7 @@ def steady_window(
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """Return the percentile, linear between ranks as numpy's default."""
+    """Return a percentile (0 to 100) of values, linear between ranks as numpy computes it."""
     ranked = sorted(values)
     position = (len(ranked) - 1) * percent / 100
     below = int(position)
@@ -180,6 +207,7 @@ def percentile(values: Sequence[float], percent: float) -> float:
 
 
 def _measured_batches(batches: Sequence[ResultBatch], warmup_batches: int) -> list[ResultBatch]:
+    """Return the data batches after the warm-up, or all data batches if none is left."""
     data = data_batches(batches)
     if not data:
         raise MeasurementError("the result has no data batch; see the log of the query")
@@ -189,32 +217,55 @@ def _measured_batches(batches: Sequence[ResultBatch], warmup_batches: int) -> li
     return data[warmup_batches:] or data
 
 
-def _check_found(
+def _check_executors(
     run: RunResult, series: Sequence[CpuSeries], executors: int | None, killed: bool
 ) -> None:
-    seen = sum(x.executor_count for x in series)
+    """Check that the executors that were asked for ran the whole query.
+
+    Args:
+        run: The result of the run.
+        series: The CPU of the application on each host.
+        executors: How many executors were asked for; None: any number is right.
+        killed: Whether executors were killed on purpose, so that one may be lost.
+
+    Raises:
+        MeasurementError: Executors are missing, were lost, or started too late.
+    """
+    seen = sum(host.executor_count for host in series)
     if seen and not killed and executors is not None and seen != executors:
-        where = ", ".join(f"{x.executor_count} on {x.host}" for x in series if x.executor_count)
+        where = ", ".join(
+            f"{host.executor_count} on {host.host}" for host in series if host.executor_count
+        )
         raise MeasurementError(
             f"{run.query}: {executors} executors were asked for and {seen} were seen ({where});"
             f" one was lost or could not start: {_SEE}"
         )
     begin = run.work[0]
-    late = [(x.host, t - begin) for x in series for t in x.executor_starts if t > begin]
-    if late and not killed and any(x.executors_gone_before for x in series):
+    late = [
+        (host.host, start - begin)
+        for host in series
+        for start in host.executor_starts
+        if start > begin
+    ]
+    if late and not killed and any(host.executors_gone_before for host in series):
         where = ", ".join(f"on {host} {after:.1f} s after its begin" for host, after in late)
         raise MeasurementError(
             f"{run.query}: an executor was lost before the first batch, and the one in its place"
             f" started too late ({where}); {_SEE}"
         )
-    lost = [(x.host, run.end - t) for x in series for t in x.executor_ends if t <= run.end]
+    lost = [
+        (host.host, run.end - end)
+        for host in series
+        for end in host.executor_ends
+        if end <= run.end
+    ]
     if lost and not killed:
         where = ", ".join(f"on {host} {before:.1f} s before the end" for host, before in lost)
         raise MeasurementError(
             f"{run.query}: an executor was lost during the run ({where}); {_SEE}"
         )
     if not seen:
-        hosts = ", ".join(x.host for x in series) or "no host at all"
+        hosts = ", ".join(host.host for host in series) or "no host at all"
         raise MeasurementError(
             f"{run.query}: no executor of {run.application_id} in the samples of {hosts};"
             " was the sampler running, as a user who may see them, and the master not local[*]?"
@@ -222,11 +273,22 @@ def _check_found(
 
 
 def _cpu(series: Sequence[CpuSeries], start: float, end: float) -> float:
-    return sum(x.between(x.executors, start, end) + x.between(x.python, start, end) for x in series)
+    """Return the CPU-seconds of the executors with their Python workers in a period."""
+    return sum(
+        host.between(host.executors, start, end) + host.between(host.python, start, end)
+        for host in series
+    )
 
 
-def _machine_cores(run: RunResult, series: Sequence[CpuSeries], what: str) -> float | None:
-    totals = [(x, getattr(x, what)) for x in series]
-    if any(total is None for _, total in totals):
+def _machine_cores(
+    run: RunResult, totals: Sequence[tuple[CpuSeries, tuple[float, ...] | None]]
+) -> float | None:
+    """Return the cores that a figure of whole machines stands for while a run lasted.
+
+    ``totals`` has that figure of each host; None if a sampler did not see its whole machine.
+    """
+    known = [(host, total) for host, total in totals if total is not None]
+    if len(known) < len(totals):
         return None
-    return sum(x.between(y, run.start, run.end) / (run.end - run.start) for x, y in totals)
+    wall_s = run.end - run.start
+    return sum(host.between(total, run.start, run.end) / wall_s for host, total in known)

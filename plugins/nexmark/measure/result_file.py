@@ -21,7 +21,7 @@ def _instant(text: object) -> float:
 
 
 def _at(*path: str) -> Any:
-    """The place of a field in the file."""
+    """Return a field that is at this path in the file."""
     return Field(validation_alias=AliasPath(*path))
 
 
@@ -30,7 +30,7 @@ Instant: TypeAlias = Annotated[float, BeforeValidator(_instant)]
 
 @dataclass(frozen=True)
 class ResultBatch:
-    """One micro-batch; ``start`` and ``end`` in epoch seconds, ``duration_ms`` as Spark tells."""
+    """One micro-batch; ``start`` and ``end`` in epoch seconds, ``duration_ms`` from Spark."""
 
     number: Annotated[int, _at("id")]
     phase: str
@@ -68,7 +68,7 @@ class RunFacts:
 
 @dataclass(frozen=True)
 class RunResult(RunFacts):
-    """The facts of a run, with its plan, its batches and how many events it was to read."""
+    """The facts of a run, its plan, its batches, and the number of events that it had to read."""
 
     batches: tuple[ResultBatch, ...]
     plan_text: Annotated[str, _at("plan", "text")]
@@ -76,12 +76,13 @@ class RunResult(RunFacts):
 
     @property
     def work(self) -> tuple[float, float]:
-        """From when to when the executors have to be there: the first data batch to the end."""
-        return next((batch.start for batch in data_batches(self.batches)), self.start), self.end
+        """The period in which all executors have to live: from the first data batch to the end."""
+        batches = data_batches(self.batches)
+        return batches[0].start if batches else self.start, self.end
 
 
 _UNKNOWN = {"build": None, "digest": None, "digest_kind": None}
-"""Facts that a file need not have."""
+"""Facts that a file may lack."""
 _RESULT = TypeAdapter(RunResult)
 
 
@@ -94,7 +95,7 @@ def parse_result(result: Mapping[str, Any], source: str = "result") -> RunResult
             " run the query with the jobs of the same package"
         )
     try:
-        # As JSON: objects of Python would have to be of the classes already.
+        # As JSON, since strict validation of Python objects accepts no dict for a dataclass.
         parsed = _RESULT.validate_json(json.dumps({**_UNKNOWN, **result}), strict=True)
     except ValidationError as error:
         first = error.errors()[0]
@@ -117,4 +118,5 @@ def parse_result(result: Mapping[str, Any], source: str = "result") -> RunResult
 
 def data_batches(batches: Sequence[ResultBatch]) -> list[ResultBatch]:
     """Return the data batches in order, without the batches that mark the end of the input."""
-    return sorted((x for x in batches if x.phase == "data"), key=lambda x: x.number)
+    data = (batch for batch in batches if batch.phase == "data")
+    return sorted(data, key=lambda batch: batch.number)

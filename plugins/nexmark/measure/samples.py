@@ -1,4 +1,4 @@
-"""Read the samples a host's CPU sampler wrote (format 1 of ``nexmark_jobs/cpu_sampler.py``)."""
+"""Read the samples that the CPU sampler of a host wrote (``nexmark_jobs/cpu_sampler.py``)."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 from nexmark.errors import NexmarkError
 
 FORMAT = 1
+"""The version of the sampler's file format."""
 MAX_CLOCK_STEP_S = 0.5
+"""If the wall clock moved by more against the monotonic clock, somebody set it."""
 
 
 class MeasurementError(NexmarkError):
@@ -18,17 +20,21 @@ class MeasurementError(NexmarkError):
 
 
 class ProcessKey(NamedTuple):
-    """Names a process for good, also where pids are used again."""
+    """Identifies a process, even if its pid is used again later; ``starttime`` in clock ticks."""
 
     pid: int
     starttime: int
 
 
 class Reading(NamedTuple):
-    """One process at one tick; CPU times in clock ticks."""
+    """One process at one tick; CPU times in clock ticks.
+
+    ``used`` is the CPU time of the process itself; ``waited`` is the CPU time of the children that
+    it has waited for.
+    """
 
     ppid: int
-    own: int
+    used: int
     waited: int
 
 
@@ -45,7 +51,11 @@ class SampledProgram:
 
 @dataclass(frozen=True)
 class Tick:
-    """All processes at one instant: ``mono`` and ``wall`` in seconds, ``host_cpu`` in ticks."""
+    """All processes at one instant.
+
+    ``wall`` and ``mono`` are the wall clock and the monotonic clock in seconds. ``host_cpu`` has
+    the figures of the ``cpu`` line of /proc/stat, in clock ticks.
+    """
 
     wall: float
     mono: float
@@ -55,9 +65,11 @@ class Tick:
 
 @dataclass(frozen=True)
 class HostSamples:
-    """Everything one sampler wrote on one host; ``programs``: the last known of each process.
+    """Everything that one sampler wrote on one host.
 
-    ``sampler_cpu_s`` and ``elapsed_s`` are of the sampler itself, None when it was killed.
+    ``programs`` is by process; of a process that ran several programs, the last one.
+    ``clock_offset_s``: by how many seconds the clock of the host is ahead of the driver's.
+    ``sampler_cpu_s`` and ``elapsed_s`` are of the sampler itself; None if it was killed.
     ``slept_s``: by how much the clock since boot, on which processes start, is ahead of ``mono``.
     """
 
@@ -74,11 +86,10 @@ class HostSamples:
     slept_s: float = 0.0
 
     def times(self) -> tuple[float, ...]:
-        """Return the instants of the ticks in seconds since the epoch, on one steady clock.
+        """Return the instants of the ticks in seconds since the epoch, on the driver's clock.
 
-        That is the monotonic clock, moved to the median of its distance from the wall clock, less
-        ``clock_offset_s``, by which the host is ahead of the driver. MeasurementError when the wall
-        clock was set during the samples.
+        They are readings of the monotonic clock, to which the median distance of the wall clock is
+        added, less ``clock_offset_s``. MeasurementError if the wall clock was set meanwhile.
         """
         distances = [tick.wall - tick.mono for tick in self.ticks]
         step = max(distances) - min(distances)
@@ -91,14 +102,17 @@ class HostSamples:
         return tuple(tick.mono + offset for tick in self.ticks)
 
     def started(self, process: ProcessKey, seen: int) -> float:
-        """Return when a process started, on the clock of ``times``; ``seen``: its first tick."""
+        """Return when a process started, on the clock of ``times``.
+
+        ``seen`` is the number of the first tick that has the process.
+        """
         first = self.times()[seen]
         age = self.ticks[seen].mono + self.slept_s - process.starttime / self.clk_tck
         return first - max(age, 0.0)
 
 
 def read_samples(path: Path, clock_offset_s: float = 0.0) -> HostSamples:
-    """Return the samples of a file; MeasurementError when it is missing or not of this format."""
+    """Return the samples of a file; MeasurementError if it is missing or not of this format."""
     try:
         with path.open(encoding="utf-8", errors="replace") as stream:
             return replace(parse_samples(stream, str(path)), clock_offset_s=clock_offset_s)
@@ -111,8 +125,8 @@ def read_samples(path: Path, clock_offset_s: float = 0.0) -> HostSamples:
 def parse_samples(lines: Iterable[str], source: str) -> HostSamples:
     """Return the samples in the lines; ``source`` names them in errors.
 
-    A last line cut short (sampler killed, disk full) is left out. MeasurementError for any other
-    that is not of the format, and for samples without a single tick.
+    A last line that was cut short (sampler killed, disk full) is left out. MeasurementError if
+    another line is not of the format, or if there is not a single tick.
     """
     text = list(lines)
     while text and (not text[-1].endswith("\n") or not text[-1].strip()):
@@ -145,7 +159,7 @@ def _assemble(records: Sequence[dict[str, Any]], source: str) -> HostSamples:
     ticks = tuple(_tick(record) for record in records if record["kind"] == "tick")
     if not ticks:
         raise MeasurementError(f"{source}: the sampler ended before its first reading")
-    end = records[-1]  # a tick, which tells nothing of the sampler, where it was killed
+    end = records[-1]  # of a killed sampler this is a tick, which has no figures of the sampler
     return HostSamples(
         host=str(header["host"]),
         clk_tck=int(header["clk_tck"]),

@@ -1,12 +1,13 @@
-"""Whether every executor of a repetition did its share, and no host stalled meanwhile.
+"""Check that every executor of a repetition did its share, and that no host stalled meanwhile.
 
-An executor that does nothing makes a query look cheaper, and nothing else shows it: the result is
-right, and its CPU is simply not in the sum. So the event log and the samples are asked.
+An executor that does nothing makes a query look cheaper, and no other figure shows it: the result
+is right, and the CPU of that executor is missing in the sum. The event log and the samples show it.
 
-Shares are counted in the stages that have at least one task per slot: Spark then gives every free
-slot a task, whatever the data. In 11 ordinary repetitions of q0, q3, q5, q7, q8 with 2 and 3
-executors, on 2 cores with three times more to do, the least share was 0.73 of the others', no gap
-was above 0.9 s, and no executor that had a task was quiet for 0.9 s: far from the bounds.
+Shares are counted in the stages that have at least one task per slot, because Spark then gives
+every free slot a task, whatever the data. Eleven ordinary repetitions of q0, q3, q5, q7 and q8 were
+measured with 2 and 3 executors on a machine of 2 cores that was loaded three times over. The least
+share was 0.73 of the others' share, no gap between samples was above 0.9 s, and no executor that
+had a task was quiet for 0.9 s. The bounds below are far from these figures.
 """
 
 import math
@@ -28,14 +29,17 @@ QUIET_CORES = 0.02
 MIN_SHARE = 1 / 3
 #: Where the others have run fewer tasks than this, shares say nothing.
 MIN_TASKS = 4
-#: A host has stalled when nothing came from it for these seconds, and these sampling intervals.
+#: A host has stalled if there is no sample of it for these seconds and for these intervals.
 STALL_S, STALL_INTERVALS = 3.0, 5
 _MS, _NS = 1e3, 1e9
 
 
 @dataclass(frozen=True)
 class ProcessCpu:
-    """CPU-seconds of an executor with its Python workers; ``resolution_s``: the kernel's unit."""
+    """CPU-seconds of an executor with its Python workers at ``times``.
+
+    ``resolution_s`` is the unit in which the kernel counts CPU time, in seconds.
+    """
 
     times: tuple[float, ...]
     cpu_s: tuple[float, ...]
@@ -71,15 +75,18 @@ class HostExecutors:
 
 
 def host_executors(samples: HostSamples, app_id: str, period: Period = ALWAYS) -> HostExecutors:
-    """Return the executors of an application that lived in a period; as ``HostSamples.times``."""
+    """Return the executors of an application on a host that lived in a period.
+
+    The period is on the clock of ``HostSamples.times``.
+    """
     times = samples.times()
-    found = []
+    executors = []
     for tree in executors_of(samples, tree_cpu(samples), app_id, period).trees:
         seen = slice(tree.first, tree.last + 1)
-        ticks = [a + b for a, b in zip(tree.main[seen], tree.python[seen], strict=True)]
-        used = tuple(x / samples.clk_tck for x in ticks)
-        found.append(ProcessCpu(times[seen], used, 1 / samples.clk_tck))
-    return HostExecutors(samples.host, samples.interval_s, times, tuple(found))
+        ticks = zip(tree.main[seen], tree.python[seen], strict=True)
+        used = tuple((main + python) / samples.clk_tck for main, python in ticks)
+        executors.append(ProcessCpu(times[seen], used, 1 / samples.clk_tck))
+    return HostExecutors(samples.host, samples.interval_s, times, tuple(executors))
 
 
 @dataclass(frozen=True)
@@ -94,7 +101,10 @@ class TaskSpan:
 
 @dataclass
 class ExecutorWork:
-    """One executor that registered: its ``host`` is the address that Spark knows."""
+    """One executor that registered with the driver, and its tasks.
+
+    ``host`` is the address that Spark knows. ``added`` and ``removed`` are in epoch seconds.
+    """
 
     executor: str
     host: str
@@ -106,23 +116,23 @@ class ExecutorWork:
 def read_executor_work(
     directory: Path, application_id: str | None = None, period: Period = ALWAYS
 ) -> list[ExecutorWork]:
-    """Return the executors of a log that were registered in a period, in that order.
+    """Return the executors that were registered in a period, in the order of their registration.
 
-    EventLogError for a damaged log.
+    EventLogError if the event log in the directory cannot be read.
     """
-    found: dict[str, ExecutorWork] = {}
+    executors: dict[str, ExecutorWork] = {}
 
     def added(event: Mapping[str, Any]) -> None:
         name, when = str(event["Executor ID"]), event["Timestamp"] / _MS
-        found[name] = ExecutorWork(name, event["Executor Info"]["Host"], added=when)
+        executors[name] = ExecutorWork(name, event["Executor Info"]["Host"], added=when)
 
     def removed(event: Mapping[str, Any]) -> None:
-        if (executor := found.get(str(event["Executor ID"]))) is not None:
+        if (executor := executors.get(str(event["Executor ID"]))) is not None:
             executor.removed = event["Timestamp"] / _MS
 
     def ended(event: Mapping[str, Any]) -> None:
         info, metrics = event["Task Info"], event.get("Task Metrics") or {}
-        if (executor := found.get(str(info["Executor ID"]))) is not None:
+        if (executor := executors.get(str(info["Executor ID"]))) is not None:
             stage = (event["Stage ID"], event["Stage Attempt ID"])
             start, end = info["Launch Time"] / _MS, info["Finish Time"] / _MS
             cpu_s = metrics.get("Executor CPU Time", 0) / _NS
@@ -134,11 +144,15 @@ def read_executor_work(
         b"SparkListenerTaskEnd": ended,
     }
     read_events(directory, application_id, handlers)
-    return [x for x in found.values() if x.added < period[1] and x.removed > period[0]]
+    return [
+        executor
+        for executor in executors.values()
+        if executor.added < period[1] and executor.removed > period[0]
+    ]
 
 
-class _Done(NamedTuple):
-    """The work of one executor: tasks of wide stages, CPU-seconds of all its tasks."""
+class _WorkDone(NamedTuple):
+    """The work of one executor: its tasks in wide stages, the CPU-seconds of all its tasks."""
 
     host: str
     tasks: int
@@ -156,32 +170,66 @@ def uneven(
 ) -> list[str]:
     """Return the executors that did not do their share of the tasks launched in a period.
 
-    ``executors`` is the number asked for, each with ``cores`` cores. ``names`` gives the host of an
-    address that Spark knows. One that was started and never registered has run nothing. If more
-    registered, one was lost and another took its place: then there are no shares.
+    An executor that was started and never registered has run nothing. If more executors registered
+    than were asked for, one was lost and another replaced it: then shares say nothing.
+
+    Args:
+        work: The executors that registered in the period.
+        hosts: The executors that the samples show.
+        executors: How many executors were asked for.
+        cores: How many cores each of them has.
+        period: Start and end of the run.
+        names: The name of the host of each address that Spark knows.
+
+    Returns:
+        A line on each executor that did less than its share.
     """
     if len(work) > executors:
         return []
-    tasks = _wide_tasks(work, executors * cores, period)
-    done = [
-        _Done(names.get(x.host, x.host), tasks[x.executor], sum(t.cpu_s for t in x.tasks))
-        for x in work
-    ]
-    registered = Counter(x.host for x in done)
-    silent = [x.host for x in hosts for _ in range(len(x.executors) - registered[x.host])]
-    done += [_Done(host, 0, 0.0) for host in silent[: executors - len(done)]]
-    all_tasks, all_cpu_s = sum(x.tasks for x in done), sum(x.cpu_s for x in done)
-    found = []
-    for at, own in enumerate(done):
-        others = [x.tasks for i, x in enumerate(done) if i != at]
+    done = _work_done(work, hosts, executors, _wide_tasks(work, executors * cores, period), names)
+    all_tasks, all_cpu_s = sum(each.tasks for each in done), sum(each.cpu_s for each in done)
+    lines = []
+    for place, executor in enumerate(done):
+        others = [other.tasks for other in (*done[:place], *done[place + 1 :])]
         usual = median(others) if others else 0
-        if usual >= MIN_TASKS and own.tasks < MIN_SHARE * usual:
-            found.append(
-                f"an executor on host {own.host} ran {own.tasks} of {all_tasks} tasks"
-                f" ({own.tasks / all_tasks:.0%}, {1 / len(done):.0%} is its share;"
-                f" {own.cpu_s:.1f} of {all_cpu_s:.1f} CPU-s)"
+        if usual >= MIN_TASKS and executor.tasks < MIN_SHARE * usual:
+            lines.append(
+                f"an executor on host {executor.host} ran {executor.tasks} of {all_tasks} tasks"
+                f" ({executor.tasks / all_tasks:.0%}, {1 / len(done):.0%} is its share;"
+                f" {executor.cpu_s:.1f} of {all_cpu_s:.1f} CPU-s)"
             )
-    return found
+    return lines
+
+
+def _work_done(
+    work: Sequence[ExecutorWork],
+    hosts: Sequence[HostExecutors],
+    executors: int,
+    tasks: Mapping[str, int],
+    names: Mapping[str, str],
+) -> list[_WorkDone]:
+    """Return the work of each executor; nothing for those that were started and never registered.
+
+    Args:
+        work: The executors that registered.
+        hosts: The executors that the samples show.
+        executors: How many executors were asked for.
+        tasks: How many tasks of wide stages each executor ran, by its id.
+        names: The name of the host of each address that Spark knows.
+    """
+    done = [
+        _WorkDone(
+            names.get(executor.host, executor.host),
+            tasks.get(executor.executor, 0),
+            sum(task.cpu_s for task in executor.tasks),
+        )
+        for executor in work
+    ]
+    registered = Counter(executor.host for executor in done)
+    silent = [
+        host.host for host in hosts for _ in range(len(host.executors) - registered[host.host])
+    ]
+    return done + [_WorkDone(host, 0, 0.0) for host in silent[: executors - len(done)]]
 
 
 def stalled(
@@ -191,49 +239,82 @@ def stalled(
     period: Period,
     names: Mapping[str, str],
 ) -> list[str]:
-    """Return the hosts that stood still for a part of a period, and the time."""
-    found = []
+    """Return the hosts that stood still for a part of a period, and the time.
+
+    Args:
+        work: The executors that registered in the period.
+        hosts: The executors and the times of the readings that the samples show.
+        period: Start and end of the run.
+        names: The name of the host of each address that Spark knows.
+
+    Returns:
+        A line on each host that stood still.
+    """
+    lines = []
     for host in hosts:
         limit = max(STALL_S, STALL_INTERVALS * host.interval_s)
-        # A sampler that has ended is no stall.
-        gaps = [b - a for a, b in pairwise(host.times) if b >= period[0] and a <= period[1]]
+        # Only gaps between two samples count: a sampler that has ended is no stall.
+        gaps = [
+            end - start
+            for start, end in pairwise(host.times)
+            if end >= period[0] and start <= period[1]
+        ]
         if gaps and max(gaps) > limit:
-            found.append(f"host {host.host} gave no sample for {max(gaps):.1f} s of the run")
+            lines.append(f"host {host.host} gave no sample for {max(gaps):.1f} s of the run")
             continue
-        own = [x for x in work if names.get(x.host, x.host) == host.host]
-        idle = [b - a for a, b in _idle(host, own, period, limit)]
+        local = [
+            executor for executor in work if names.get(executor.host, executor.host) == host.host
+        ]
+        idle = [end - start for start, end in _idle(host, local, period, limit)]
         if idle:
-            found.append(
+            lines.append(
                 f"an executor on host {host.host} used no CPU for {max(idle):.1f} s"
                 " while it had a task"
             )
-    return found
+    return lines
 
 
 def _wide_tasks(work: Sequence[ExecutorWork], slots: int, period: Period) -> Counter[str]:
     """Return the number of tasks of each executor in stages with at least a task per slot."""
-    ran = [(x, task) for x in work for task in x.tasks if period[0] <= task.start <= period[1]]
-    sizes = Counter(task.stage for _, task in ran)
-    return Counter(x.executor for x, task in ran if sizes[task.stage] >= slots)
+    ran = [
+        (executor.executor, task.stage)
+        for executor in work
+        for task in executor.tasks
+        if period[0] <= task.start <= period[1]
+    ]
+    sizes = Counter(stage for _, stage in ran)
+    return Counter(executor for executor, stage in ran if sizes[stage] >= slots)
 
 
 def _idle(
     host: HostExecutors, work: Sequence[ExecutorWork], period: Period, limit: float
 ) -> list[Period]:
-    """Return when an executor of a host used no CPU although it had a task.
+    """Return the periods in which an executor of a host used no CPU although it had a task.
 
-    The samples do not say which process is which executor: more processes have to be quiet than
-    executors are without a task.
+    The samples do not say which process is which executor. So an executor with a task is idle for
+    certain only where more processes are quiet than there are executors without a task.
+
+    Args:
+        host: The processes of the executors on the host.
+        work: The executors on the host, with their tasks.
+        period: Start and end of the run.
+        limit: The least length of a period, in seconds.
     """
-    quiet = [x for each in host.executors for x in each.quiet(*period)]
-    found = []
-    for task in (task for x in work for task in x.tasks if task.end - task.start >= limit):
-        for a, b in quiet:
-            start, end = max(a, task.start), min(b, task.end)
+    quiet = [span for process in host.executors for span in process.quiet(*period)]
+    tasks = [task for executor in work for task in executor.tasks]
+    idle = []
+    for task in (task for task in tasks if task.end - task.start >= limit):
+        for quiet_from, quiet_to in quiet:
+            start, end = max(quiet_from, task.start), min(quiet_to, task.end)
             if end - start < limit:
                 continue
-            silent = sum(c <= start and end <= d for c, d in quiet)
-            busy = sum(any(t.start <= start and end <= t.end for t in x.tasks) for x in work)
+            silent = sum(since <= start and end <= until for since, until in quiet)
+            busy = sum(_has_task(executor, start, end) for executor in work)
             if silent > len(host.executors) - busy:
-                found.append((start, end))
-    return found
+                idle.append((start, end))
+    return idle
+
+
+def _has_task(executor: ExecutorWork, start: float, end: float) -> bool:
+    """Return whether one task of an executor ran during the whole period."""
+    return any(task.start <= start and end <= task.end for task in executor.tasks)

@@ -16,8 +16,8 @@ from nexmark.measure.executed_plan import (
     Part,
     PlanNode,
     SqlMetric,
-    folded,
     nodes_of,
+    places_in_reference,
 )
 from nexmark.measure.operator_times import parts
 
@@ -135,12 +135,18 @@ class TestPlan:
     )
     def test_another_plan_is_laid_on_it_by_names(self, plan: str, places: list[int | None]) -> None:
         reference = [node(place, None, name) for place, name in enumerate("ABC")]
-        assert folded([node(i, None, name) for i, name in enumerate(plan)], reference) == places
+        assert (
+            places_in_reference([node(i, None, name) for i, name in enumerate(plan)], reference)
+            == places
+        )
 
 
 def test_a_long_plan_with_many_equal_operators_is_laid_on_another() -> None:
     reference = [node(place, None, "Project") for place in range(250)]
-    assert folded([node(0, None, "Filter"), *reference], reference) == [None, *range(250)]
+    assert places_in_reference([node(0, None, "Filter"), *reference], reference) == [
+        None,
+        *range(250),
+    ]
 
 
 def chain(*operators: tuple[str, int, dict[str, float]]) -> tuple[Part, ...]:
