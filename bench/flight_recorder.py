@@ -151,9 +151,9 @@ class _Bench:
         import json
 
         from nexmark.measure.cpu import application_cpu
+        from nexmark.measure.host_samples import read_samples
         from nexmark.measure.measurement import MIN_INTERVALS, measure_series
         from nexmark.measure.result_file import parse_result
-        from nexmark.measure.samples import read_samples
 
         result = parse_result(json.loads((directory / "result.json").read_text()))
         if recorded:  # whether it did record

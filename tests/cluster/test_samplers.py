@@ -14,7 +14,7 @@ from nexmark.cluster.hosts.host import Host
 from nexmark.cluster.hosts.samplers import fetch_samples, start_sampler
 from nexmark.config import paths
 from nexmark.measure.cpu import application_cpu
-from nexmark.measure.samples import read_samples
+from nexmark.measure.host_samples import read_samples
 from tests.cluster.testbed import Testbed
 
 WORKER = "nexmark02"

@@ -14,9 +14,9 @@ from nexmark.config import paths
 from nexmark.engines import Build
 from nexmark.engines.launcher import Launcher, last_words, log_of
 from nexmark.measure.cpu import application_cpu
+from nexmark.measure.host_samples import read_samples
 from nexmark.measure.measurement import measure_series
 from nexmark.measure.result_file import parse_result
-from nexmark.measure.samples import read_samples
 from nexmark.measure.shares import host_executors, read_executor_work
 from nexmark.recovery.daemons import standalone
 from nexmark_jobs import cpu_sampler

@@ -42,7 +42,7 @@ VAGUE = frozenset({"found", "told", "own", "x"})
 CLEAR = (
     *("dags", "nexmark_jobs", "testbed"),
     *("airflow_site", "attribution", "bisect", "cluster", "compatibility", "engines"),
-    *("experiments", "measure", "rollout"),
+    *("experiments", "flames", "measure", "rollout", "sampling"),
     *("web", "errors.py", "home.py", "interrupts.py", "model.py", "people.py", "reaper.py"),
     *("reason.py", "secrets.py", "terminal.py"),
 )

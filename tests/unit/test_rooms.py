@@ -103,7 +103,7 @@ WITHOUT_IO: dict[str, frozenset[str]] = {
     "attribution": frozenset(),
     "verdict": frozenset({"nexmark.verdict.__main__"}),  # the command, which reads nights
     # Logs are larger than the memory, so their format includes how their files are read.
-    "measure": frozenset({"nexmark.measure.event_log", "nexmark.measure.samples"}),
+    "measure": frozenset({"nexmark.measure.event_log", "nexmark.measure.host_samples"}),
 }
 _IO_MODULES = frozenset(
     {"http", "io", "os", "requests", "shutil", "socket", "sqlite3", "subprocess", "tempfile"}

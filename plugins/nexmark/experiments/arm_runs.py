@@ -23,10 +23,10 @@ from nexmark.experiments.local_applications import (
 from nexmark.measure.cpu import application_cpu
 from nexmark.measure.event_log import EventLogError
 from nexmark.measure.executed_plan import Part
+from nexmark.measure.host_samples import read_samples
 from nexmark.measure.measurement import Measurement, measure_series
 from nexmark.measure.operator_times import repetition_parts
 from nexmark.measure.result_file import parse_result
-from nexmark.measure.samples import read_samples
 from nexmark.model import Basis
 from nexmark.recovery.remote_storage import RemoteStorage
 

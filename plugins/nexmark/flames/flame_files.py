@@ -1,9 +1,11 @@
 """The flame graphs of a night as files.
 
-<night>/confirmation/flames/q5-baseline.svg, q5-candidate.svg, q5-difference.svg
-<night>/confirmation/flames/q5-baseline.txt, q5-candidate.txt    collapsed stacks
-<night>/confirmation/flames/q5-summary.json                      the largest changes, or why there
-                                                                 are no graphs
+They are in the directory `confirmation/flames` of the night:
+
+    q5-baseline.svg, q5-candidate.svg, q5-difference.svg    the graphs
+    q5-baseline.txt, q5-candidate.txt                       the collapsed stacks
+    q5-summary.json                                         the largest changes, or the reason why
+                                                            there are no graphs
 """
 
 import json
@@ -14,7 +16,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from nexmark.config import KNOWN_QUERIES
-from nexmark.flames.svg import arm_look, difference_look, flame_graph
+from nexmark.flames.svg import arm_style, difference_style, flame_graph
 from nexmark.flames.tree import MethodChange, Profile, compare, largest_changes, write_stacks
 from nexmark.home import write_text
 
@@ -27,10 +29,11 @@ _BASES = {"steady": "in the steady state", "application": "over the whole life o
 class Flames:
     """The flame graphs of a query; `problem` says why there are none.
 
-    `files`: baseline, candidate and difference (SVG), baseline_stacks and candidate_stacks (text).
-    `cpu_s_per_mevent` (CPU-seconds of the executors per million events, without Python workers) and
-    `samples` are by arm, of the recorded repetitions; `basis` is steady or application. `changes`
-    are the methods whose own CPU time has changed most.
+    `files` has the paths of baseline, candidate and difference (SVG), and of baseline_stacks and
+    candidate_stacks (text). `cpu_s_per_mevent` (CPU-seconds of the executors per million events,
+    without Python workers) and `samples` (their number) are by arm, from the repetitions that were
+    recorded. `basis` is steady or application. `changes` are the methods whose own CPU time changed
+    most.
     """
 
     query: str
@@ -43,57 +46,65 @@ class Flames:
 
 
 def flames_of(directory: Path, query: str) -> Flames | None:
-    """The flame graphs of a query in a directory, None if it was not recorded."""
+    """Return the flame graphs of a query in a directory; None if it was not recorded."""
     if query not in KNOWN_QUERIES:
         return None
     try:
         content = json.loads(_summary(directory, query).read_text("utf-8"))
         if content["schema_version"] != SCHEMA_VERSION:
             return None
-        found = TypeAdapter(Flames).validate_python(content)
+        flames = TypeAdapter(Flames).validate_python(content)
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return found if found.problem is not None else replace(found, files=_files(directory, query))
+    return flames if flames.problem is not None else replace(flames, files=_files(directory, query))
 
 
 def write_flames(
     directory: Path, query: str, baseline: Profile, candidate: Profile, basis: str
 ) -> Flames:
-    """Draws both arms of a query and their difference into `directory`."""
+    """Draw both arms of a query and their difference into a directory, and return the graphs.
+
+    Args:
+        directory: The directory of the files; it is created if there is none.
+        query: The query, whose name the files have.
+        baseline: The stacks of the baseline.
+        candidate: The stacks of the candidate.
+        basis: The part of the run that both cover: steady or application.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     compared = compare(baseline, candidate)
     files = _files(directory, query)
     heading = f"{query}: candidate against baseline"
-    looks = {"difference": difference_look(compared, heading, _notes(baseline, candidate, basis))}
+    styles = {"difference": difference_style(compared, heading, _notes(baseline, candidate, basis))}
     for arm, profile in compared.profiles.items():
         write_stacks(files[f"{arm}_stacks"], profile.counts)
         cost = (
             f"{profile.cpu_s_per_mevent:.2f} CPU-seconds per million events of the {arm}'s "
             f"executors {_BASES[basis]}, by {profile.samples:,} samples"
         )
-        looks[arm] = arm_look(compared, arm, f"{query}: {arm}", (cost,))
-    for name, look in looks.items():
-        write_text(files[name], flame_graph(compared.root, look))
+        styles[arm] = arm_style(compared, arm, f"{query}: {arm}", (cost,))
+    for name, style in styles.items():
+        write_text(files[name], flame_graph(compared.root, style))
     costs = {arm: profile.cpu_s_per_mevent for arm, profile in compared.profiles.items()}
     samples = {arm: profile.samples for arm, profile in compared.profiles.items()}
     changes = tuple(largest_changes(compared))
-    made = Flames(query, None, basis, costs, samples, changes, files)
-    _write_summary(directory, made)
-    return made
+    flames = Flames(query, None, basis, costs, samples, changes, files)
+    _write_summary(directory, flames)
+    return flames
 
 
 def write_problem(directory: Path, query: str, problem: str) -> None:
-    """Notes why a recorded query has no flame graphs."""
+    """Write why a recorded query has no flame graphs, and delete the graphs of an earlier try."""
     directory.mkdir(parents=True, exist_ok=True)
-    for path in _files(directory, query).values():  # of an earlier try
+    for path in _files(directory, query).values():
         path.unlink(missing_ok=True)
     _write_summary(directory, Flames(query, problem))
 
 
-def _write_summary(directory: Path, made: Flames) -> None:
-    content = {"schema_version": SCHEMA_VERSION, **asdict(made)}
+def _write_summary(directory: Path, flames: Flames) -> None:
+    content = {"schema_version": SCHEMA_VERSION, **asdict(flames)}
     del content["files"]
-    write_text(_summary(directory, made.query), json.dumps(content, indent=1) + "\n")
+    write_text(_summary(directory, flames.query), json.dumps(content, indent=1) + "\n")
 
 
 def _notes(before: Profile, after: Profile, basis: str) -> tuple[str, ...]:
@@ -108,6 +119,7 @@ def _notes(before: Profile, after: Profile, basis: str) -> tuple[str, ...]:
 
 
 def _files(directory: Path, query: str) -> dict[str, Path]:
+    """Return the paths of all files but the summary, by the names that `Flames.files` has."""
     graphs = {name: directory / f"{query}-{name}.svg" for name in _GRAPHS}
     arms = ("baseline", "candidate")
     return graphs | {f"{arm}_stacks": directory / f"{query}-{arm}.txt" for arm in arms}

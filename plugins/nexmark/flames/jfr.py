@@ -1,7 +1,8 @@
-"""The flight recorder of executors, and from its recordings to samples, line by line.
+"""The options of the flight recorder of executors, and the samples in its recordings.
 
-Samples come from the text form of `jfr print`, not from `--json`: of one recording of 16 MB that
-was 17 MB against 480 MB, printed in less than half the time. Only the current sample is in memory.
+Samples come from the text that `jfr print` writes, not from its `--json`: for one recording of
+16 MB, the text had 17 MB and the JSON 480 MB, and the text took less than half the time. The text
+is read line by line, so that only the current sample is in memory.
 
 *Which samples are CPU time.* `jdk.ExecutionSample` comes from threads that run Java code.
 `jdk.NativeMethodSample` comes from threads in native code. Most of them only wait there (for the
@@ -61,12 +62,12 @@ _WAITING = re.compile(
     r"|\b(SocketDispatcher|DatagramDispatcher|UnixDomainSockets?|Net)\.\w+$"
 )
 
-#: Recordings leave out environment, properties and options: these may hold passwords.
+#: Events that are not recorded: environment, properties and JVM options may contain passwords.
 _LEFT_OUT = ("InitialEnvironmentVariable", "InitialSystemProperty", "JVMInformation")
 #: The options of a JVM that records. All paths are relative to the executor's own directory, so
-#: nothing in them has to be quoted, and what is left there goes with the cluster. Debug information
-#: at every instruction: else samples would pile up at the few places where the JVM can stop. Of a
-#: recording that is larger than maxsize, older data is dropped.
+#: nothing in them has to be quoted, and the files are deleted with the cluster's directory.
+#: DebugNonSafepoints gives debug information at every instruction: without it, all samples would be
+#: at the few places where the JVM can stop. A recording larger than maxsize loses its older data.
 RECORDER = (
     f"-XX:FlightRecorderOptions=stackdepth={STACK_DEPTH},repository=.",
     "-XX:+UnlockDiagnosticVMOptions",
@@ -77,9 +78,9 @@ RECORDER = (
 )
 
 
-@lru_cache(maxsize=1 << 16)  # a recording has few methods, and each of them thousands of times
+@lru_cache(maxsize=1 << 16)  # a recording has few methods, each of them in thousands of samples
 def frame_name(method: str) -> str:
-    """`package.Class.method` of a method as `jfr print` names it, without the numbers."""
+    """Return `package.Class.method` of a method as `jfr print` names it, without the numbers."""
     name = method
     for pattern, replacement in _NUMBERED:
         name = pattern.sub(replacement, name)
@@ -88,18 +89,21 @@ def frame_name(method: str) -> str:
 
 @lru_cache(maxsize=1 << 12)
 def thread_name(name: str) -> str:
-    """The purpose of a thread: its name without its number and its task."""
+    """Return the purpose of a thread: its name without its number and its task."""
     name = name.partition(" for task ")[0]
     return plain(_THREAD_NUMBERS.sub("", name)) or "thread"
 
 
 def plain(text: str) -> str:
-    """`text` without the separators of a file of collapsed stacks."""
+    """Return a text without the characters that separate entries in a file of collapsed stacks."""
     return _SPECIAL.sub(" ", text).strip()
 
 
 def label(name: str) -> str:
-    """The short form for a box: `Class.method`, of generated code without its outer class."""
+    """Return the short name of a frame for its box: `Class.method`.
+
+    Generated code loses the name of its outer class.
+    """
     if name.startswith("[") or " " in name.removesuffix(NATIVE_SUFFIX):
         return name
     parts = name.split(".")
@@ -109,7 +113,7 @@ def label(name: str) -> str:
 
 
 def kind(name: str) -> str:
-    """The owner of the code: thread, generated, spark, jdk or other."""
+    """Return the owner of the code of a frame: thread, generated, spark, jdk or other."""
     if "GeneratedClass$" in name:
         return "generated"
     if name.startswith(("org.apache.spark.", "org.sparkproject.")):
@@ -120,7 +124,7 @@ def kind(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Sample:
+class StackSample:
     """One sampled stack, the outermost frame first, below the name of its thread.
 
     `second` is the time of day (UTC, seconds). A sample that `waits` used no CPU time.
@@ -131,8 +135,8 @@ class Sample:
     waits: bool = False
 
 
-def read_samples(recording: Path) -> Iterator[Sample]:
-    """The samples of a recording; NexmarkError if it cannot be read."""
+def read_recording(recording: Path) -> Iterator[StackSample]:
+    """Return the samples of a recording; NexmarkError if it cannot be read."""
     command = [
         *(str(java_program("jfr")), "print", "-J-Duser.timezone=UTC", "-J-Duser.language=en"),
         *("-J-Xmx512m", "--events", EVENTS, "--stack-depth", str(STACK_DEPTH), str(recording)),
@@ -160,12 +164,12 @@ def read_samples(recording: Path) -> Iterator[Sample]:
             process.wait()
         if status:
             errors.seek(0)
-            said = last_words(errors.read(), status)[:200]
-            raise NexmarkError(f"{recording}: jfr cannot read it: {said}")
+            reason = last_words(errors.read(), status)[:200]
+            raise NexmarkError(f"{recording}: jfr cannot read it: {reason}")
 
 
-def parse(lines: Iterable[str]) -> Iterator[Sample]:
-    """The samples in the output of `jfr print`."""
+def parse(lines: Iterable[str]) -> Iterator[StackSample]:
+    """Return the samples in the lines that `jfr print` writes."""
     native, second, thread, frames, inside = False, 0.0, "", list[str](), False
     for line in lines:
         text = line.strip()
@@ -179,7 +183,7 @@ def parse(lines: Iterable[str]) -> Iterator[Sample]:
             hours, minutes, seconds = int(time[1]), int(time[2]), time[3].replace(",", ".")
             second = hours * 3600 + minutes * 60 + float(seconds)
         elif text.startswith("sampledThread = "):
-            thread = found[1] if (found := _QUOTED.search(text)) else ""
+            thread = quoted[1] if (quoted := _QUOTED.search(text)) else ""
         elif text == "stackTrace = [":
             inside = True
         elif line.startswith("}") and frames:
@@ -187,18 +191,26 @@ def parse(lines: Iterable[str]) -> Iterator[Sample]:
             frames = []
 
 
-def _sample(native: bool, second: float, thread: str, frames: list[str]) -> Sample:
+def _sample(native: bool, second: float, thread: str, frames: list[str]) -> StackSample:
+    """Return a sample.
+
+    Args:
+        native: Whether the thread ran native code.
+        second: The time of day (UTC, seconds).
+        thread: The name of the thread.
+        frames: The lines of the stack as `jfr print` writes them, the innermost frame first.
+    """
     whole = frames[-1] != _TOO_MANY_FRAMES
     names = [frame_name(frame.partition("(")[0]) for frame in frames if frame != _TOO_MANY_FRAMES]
     waits = native and bool(names) and _waits(names)
     if native and names:
         names[0] += NATIVE_SUFFIX
     outer = [thread_name(thread), *([] if whole else [TRUNCATED])]
-    return Sample(second, tuple(_once([*outer, *reversed(names)])), waits)
+    return StackSample(second, tuple(_once([*outer, *reversed(names)])), waits)
 
 
 def _waits(names: list[str]) -> bool:
-    """Whether a thread in native code only waits; `names` has the innermost frame first."""
+    """Return whether a thread in native code only waits; the innermost of the `names` is first."""
     if _WAITING.search(names[0]):
         return True
     from_child = names[0].endswith("FileInputStream.readBytes")
@@ -206,9 +218,9 @@ def _waits(names: list[str]) -> bool:
 
 
 def _once(names: list[str]) -> list[str]:
-    """`names` with one round of each recursion, so that its depth makes no difference.
+    """Return the names with one round of each recursion, so that its depth makes no difference.
 
-    A round has up to `_ROUND` frames; bridges of a method are one of a single frame.
+    A round has up to `_ROUND` frames; the bridges of a method make a recursion of single frames.
     """
     kept: list[str] = []
     for name in names:

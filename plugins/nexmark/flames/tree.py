@@ -1,6 +1,7 @@
 """The stacks of both arms as one tree, so that a frame has the same place in each.
 
-As text they are one stack a line, outermost frame first, as flame graph tools read them:
+Their text form has one stack in each line, the outermost frame first, and the number of its
+samples, as flame graph tools read it:
 
     Executor task launch worker;java.lang.Thread.run;...;java.util.HashMap.get 17
 """
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from nexmark.errors import NexmarkError
-from nexmark.flames.jfr import Sample, label, plain
+from nexmark.flames.jfr import StackSample, label, plain
 from nexmark.home import write_text
 from nexmark.measure.measurement import SteadyWindow
 from nexmark.model import ARMS, Arm
@@ -22,23 +23,32 @@ from nexmark.model import ARMS, Arm
 Stack: TypeAlias = tuple[str, ...]
 
 _DAY_S = 24 * 3600
-#: A whole recording begins before the window; the clocks may differ by these seconds.
+#: A recording begins before the steady state; clocks may be apart by this number of seconds.
 _LATE_S = 5.0
-#: A change of more standard errors of the sampling than this is not chance.
+#: A change is real if it is larger than this number of standard errors of the sampling.
 _Z = 2.0
+#: How many methods a list of changes has.
 TOP = 10
 
 
-def collapse(samples: Iterable[Sample], window: SteadyWindow | None, where: str) -> Counter[Stack]:
-    """The number of samples of each stack within `window`; None: the whole recording.
+def collapse(
+    samples: Iterable[StackSample], window: SteadyWindow | None, where: str
+) -> Counter[Stack]:
+    """Return the number of samples of each stack.
 
-    The window is by the clock of the recording host. NexmarkError, with `where`, if the recording
-    begins only after it has.
+    Args:
+        samples: The samples of a recording.
+        window: The steady state, on the clock of the recording host; None: the whole recording.
+        where: The name of the recording in errors.
+
+    Raises:
+        NexmarkError: The recording begins later than the steady state.
     """
     counts: Counter[Stack] = Counter()
     half = late = _DAY_S / 2
     for sample in samples:
-        # Seconds from the start of the window to a time of day: half a day before to half after.
+        # Seconds from the start of the window to the sample, which has a time of day and no date:
+        # so the sample is at most half a day before or after that start.
         after = (sample.second - window.start % _DAY_S + half) % _DAY_S - half if window else 0.0
         late = min(late, after)
         if sample.waits or (window and not 0 <= after <= window.end - window.start):
@@ -53,7 +63,7 @@ def collapse(samples: Iterable[Sample], window: SteadyWindow | None, where: str)
 
 
 def write_stacks(path: Path, counts: Mapping[Stack, int]) -> None:
-    """Writes collapsed stacks as text, in the order of their names."""
+    """Write collapsed stacks as text, in the order of their names."""
     lines = (f"{';'.join(map(plain, stack))} {count}\n" for stack, count in sorted(counts.items()))
     write_text(path, "".join(lines))
 
@@ -76,17 +86,21 @@ class Profile:
 
     @property
     def cost(self) -> float:
-        """CPU-seconds per million events per sample."""
+        """The CPU-seconds per million events that one sample stands for."""
         return self.cpu_s_per_mevent / self.samples
 
 
 @dataclass(slots=True)
 class FrameNode:
-    """A frame below its callers: by arm, its samples, and those in which it is the innermost."""
+    """A frame below its callers.
+
+    By arm, `samples` is the number of its samples, and `innermost` the number of samples in which
+    it is the innermost frame.
+    """
 
     name: str
     samples: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ARMS, 0))
-    own: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ARMS, 0))
+    innermost: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ARMS, 0))
     children: "dict[str, FrameNode]" = field(default_factory=dict)
 
 
@@ -98,22 +112,22 @@ class Comparison:
     profiles: Mapping[str, Profile]
 
     def cost(self, samples: Mapping[str, int], arm: str) -> float:
-        """CPU-seconds per million events of an arm's samples."""
+        """Return the CPU-seconds per million events that the samples of an arm stand for."""
         return samples[arm] * self.profiles[arm].cost
 
     def change(self, samples: Mapping[str, int]) -> float:
-        """The change as a fraction of the whole baseline's CPU time: 0.03 is 3 % more."""
+        """Return the change as a fraction of the whole baseline's CPU time: 0.03 is 3 % more."""
         difference = self.cost(samples, Arm.CANDIDATE) - self.cost(samples, Arm.BASELINE)
         return difference / self.profiles[Arm.BASELINE].cpu_s_per_mevent
 
     def noise(self, samples: Mapping[str, int]) -> float:
-        """The change that chance of sampling alone may make (2 standard errors)."""
-        errors = (math.sqrt(samples[arm]) * one.cost for arm, one in self.profiles.items())
+        """Return the change that sampling alone may cause (2 standard errors), as `change` does."""
+        errors = (math.sqrt(samples[arm]) * profile.cost for arm, profile in self.profiles.items())
         return _Z * math.hypot(*errors) / self.profiles[Arm.BASELINE].cpu_s_per_mevent
 
 
 def compare(baseline: Profile, candidate: Profile) -> Comparison:
-    """Puts the stacks of both arms into one tree."""
+    """Put the stacks of both arms into one tree."""
     root = FrameNode("all")
     profiles: dict[str, Profile] = {Arm.BASELINE: baseline, Arm.CANDIDATE: candidate}
     for arm, profile in profiles.items():
@@ -125,18 +139,18 @@ def compare(baseline: Profile, candidate: Profile) -> Comparison:
                     node.children[name] = FrameNode(name)
                 node = node.children[name]
                 node.samples[arm] += count
-            node.own[arm] += count
+            node.innermost[arm] += count
     return Comparison(root, profiles)
 
 
 @dataclass(frozen=True)
 class MethodChange:
-    """The own CPU time of a method (callees apart) in both arms.
+    """The CPU time of a method in both arms, without the methods that it calls.
 
     `baseline` and `candidate` are CPU-seconds per million events. `change` is their difference as a
-    fraction of the CPU time of the whole baseline (0.03: 3 % of it). `noise` is the part of it that
-    may be chance (2 standard errors of the sampling). `total_change` is the change of the method
-    with all it calls.
+    fraction of the CPU time of the whole baseline (0.03: 3 % of it). `noise` is the change that may
+    be chance (2 standard errors of the sampling). `total_change` is the change of the method with
+    all methods that it calls. `label` is the short name of `frame`.
     """
 
     frame: str
@@ -153,7 +167,7 @@ class MethodChange:
         return abs(self.change) > self.noise
 
     def __str__(self) -> str:
-        """The change as one line of text."""
+        """Return the change as one line of text."""
         doubt = "" if self.certain else ", within the noise of sampling"
         return (
             f"{self.label}: {self.baseline:.2f} -> {self.candidate:.2f} CPU-s per million events, "
@@ -162,20 +176,20 @@ class MethodChange:
 
 
 def largest_changes(compared: Comparison) -> list[MethodChange]:
-    """The `TOP` methods whose own CPU time changed most, real changes before chance."""
-    own: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    """Return the `TOP` methods whose own CPU time changed most, certain changes first."""
+    innermost: defaultdict[str, Counter[str]] = defaultdict(Counter)
     total: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
     def add(node: FrameNode, callers: frozenset[str]) -> None:
         for child in node.children.values():
-            own[child.name].update(child.own)
-            if child.name not in callers:  # in a recursion the outermost call has the total
+            innermost[child.name].update(child.innermost)
+            if child.name not in callers:  # the outermost call of a recursion has all its samples
                 total[child.name].update(child.samples)
             add(child, callers | {child.name})
 
     add(compared.root, frozenset())
     changes = []
-    for name, samples in own.items():
+    for name, samples in innermost.items():
         if any(samples[arm] for arm in ARMS):
             old, new = (compared.cost(samples, arm) for arm in (Arm.BASELINE, Arm.CANDIDATE))
             sizes = compared.change(samples), compared.noise(samples), compared.change(total[name])

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from nexmark.measure.cpu_series import CpuSeries
-from nexmark.measure.samples import (
+from nexmark.measure.host_samples import (
     HostSamples,
     MeasurementError,
     ProcessKey,

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Any
 
-from nexmark.measure.samples import MeasurementError
+from nexmark.measure.host_samples import MeasurementError
 
 _COLUMNS = ("times", "executors", "python", "driver", "busy", "steal")
 _MILLIS = 1000

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, fields
 from itertools import pairwise
 
 from nexmark.measure.cpu_series import CpuSeries
+from nexmark.measure.host_samples import MeasurementError
 from nexmark.measure.result_file import ResultBatch, RunFacts, RunResult, data_batches
-from nexmark.measure.samples import MeasurementError
 from nexmark.model import Basis
 
 MIN_INTERVALS = 10

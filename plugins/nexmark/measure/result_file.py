@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import AliasPath, BeforeValidator, Field, TypeAdapter, ValidationError
 
-from nexmark.measure.samples import MeasurementError
+from nexmark.measure.host_samples import MeasurementError
 
 SCHEMA_VERSION = 1
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from nexmark.measure.cpu import ALWAYS, Period, executors_of, tree_cpu
 from nexmark.measure.event_log import read_events
-from nexmark.measure.samples import HostSamples
+from nexmark.measure.host_samples import HostSamples
 
 #: An idle JVM uses less than 1 % of a core, a busy one tens of per cent.
 QUIET_CORES = 0.02

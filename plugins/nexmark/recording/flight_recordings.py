@@ -125,7 +125,7 @@ def _profile(night: Night, recorded: _Recorded, steady: bool) -> "Profile":
 
 def _stacks(night: Night, run: Run, window: "SteadyWindow | None") -> Mapping[tuple[str, ...], int]:
     """The stacks of all executors of a repetition; the hosts' clocks may differ from ours."""
-    from nexmark.flames.jfr import read_samples
+    from nexmark.flames.jfr import read_recording
     from nexmark.flames.tree import collapse
 
     directory = night.files.application(run)
@@ -142,7 +142,7 @@ def _stacks(night: Night, run: Run, window: "SteadyWindow | None") -> Mapping[tu
             ahead = clock_offset_s(night.files.group(CONFIRMATION), recording.parent.name)
         if window is not None:
             within = replace(window, start=window.start + ahead, end=window.end + ahead)
-        counts += collapse(read_samples(recording), within, str(recording))
+        counts += collapse(read_recording(recording), within, str(recording))
     if not counts:
         raise NexmarkError(f"the recordings of the {run.arm} have no sample; see {directory.path}")
     return counts

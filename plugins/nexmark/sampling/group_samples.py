@@ -1,4 +1,4 @@
-"""The samples of a query, or of the confirmation, by which its repetitions are measured."""
+"""Read the samples of a query or of the confirmation, and find what disturbed its repetitions."""
 
 import socket
 from collections.abc import Mapping
@@ -13,19 +13,20 @@ from nexmark.night.run_directory import ApplicationDirectory, GroupDirectory, ho
 
 if TYPE_CHECKING:
     from nexmark.measure.cpu_series import CpuSeries
+    from nexmark.measure.host_samples import HostSamples
     from nexmark.measure.result_file import RunResult
-    from nexmark.measure.samples import HostSamples
     from nexmark.measure.shares import HostExecutors
 
 
 @dataclass(frozen=True)
 class GroupSamples:
-    """The samples of this machine, and of the other hosts by the path of their file.
+    """The samples of one query, or of the confirmation.
 
     Attributes:
         driver_path: the file with the samples of this machine, where the drivers run.
         driver: the samples of this machine; None where samples cannot be read.
-        hosts: the samples of the other hosts; empty where executors run on this machine.
+        hosts: the samples of the other hosts, by the path of their file; empty where executors run
+            on this machine.
         problem: why there are no samples; None where there are.
     """
 
@@ -37,7 +38,7 @@ class GroupSamples:
     @classmethod
     def read(cls, night: Night, group: str) -> "GroupSamples":
         """Read the samples of a query, or of the confirmation."""
-        from nexmark.measure.samples import read_samples
+        from nexmark.measure.host_samples import read_samples
 
         directory = night.files.group(group)
         path = directory.driver_samples
@@ -53,9 +54,10 @@ class GroupSamples:
             return cls(path, None, {}, f"{error}: {why}" if why else str(error))
 
     def series(self, result: "RunResult", label: str) -> "list[tuple[CpuSeries, Path]]":
-        """Return the CPU time of a run, host by host, each with the file that it is from.
+        """Return the CPU time of a run on each host, with the path of the file that it is from.
 
-        Where other hosts are sampled, this machine has the driver only.
+        Where other hosts are sampled, only the driver runs on this machine. ``label`` is the
+        ``--result`` argument of the driver, by which it is recognised.
         """
         from nexmark.measure.cpu import application_cpu
 
@@ -71,9 +73,10 @@ class GroupSamples:
         return [(driver.without_executors(), self.driver_path), *hosts]
 
     def executors(self, result: "RunResult") -> "list[HostExecutors]":
-        """Return the executors that lived while a run did, by host as `clusters.yaml` names it.
+        """Return the executors that lived while a run lasted, on each host that has samples.
 
-        Where other hosts are sampled, this machine has none.
+        The hosts have the names of `clusters.yaml`. Where other hosts are sampled, no executor runs
+        on this machine.
         """
         from nexmark.measure.shares import host_executors
 
@@ -109,7 +112,7 @@ def trouble(
     """Return what was wrong with executors or hosts while a repetition ran; None if nothing was.
 
     Args:
-        night: The night that the repetition is of.
+        night: The night of the repetition.
         directory: The directory of the repetition, which has its event log.
         result: The result of the repetition.
         samples: The samples of its query.

@@ -45,7 +45,7 @@ def _trouble_now(night: Night, directory: ApplicationDirectory, group: str) -> s
 
     Clocks are compared only when the samplers end, so here the clocks of all hosts count as equal.
     """
-    from nexmark.measure.samples import read_samples
+    from nexmark.measure.host_samples import read_samples
 
     driver_path, result = night.files.group(group).driver_samples, directory.parsed_result()
     with tempfile.TemporaryDirectory() as copies:

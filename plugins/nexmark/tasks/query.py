@@ -24,7 +24,7 @@ from nexmark.night.submission import NextTurn, Repetition, written
 from nexmark.night.verification import plan_together, result_line, take, verify
 from nexmark.recording import flight_recordings
 from nexmark.recording.night_records import record_group, results
-from nexmark.sampling import samplers
+from nexmark.sampling import sampler_processes
 from nexmark.tasks import current_night, failing
 from nexmark.tasks.infrastructure import heal
 
@@ -89,13 +89,13 @@ def expectations(query: str) -> None:
 def start_samplers(group: str) -> None:
     """Start the samplers of all hosts, and wait until their first readings are written."""
     with failing(NexmarkError):
-        samplers.start_samplers(current_night(), group)
+        sampler_processes.start_samplers(current_night(), group)
 
 
 def stop_samplers(group: str) -> None:
     """End the samplers, and fetch what they have written."""
     with failing(NexmarkError):
-        samplers.stop_samplers(current_night(), group)
+        sampler_processes.stop_samplers(current_night(), group)
 
 
 def record(query: str) -> None:

@@ -19,7 +19,7 @@ from nexmark.engines import Build, prerequisites
 from nexmark.engines.launcher import Launcher
 from nexmark.errors import NexmarkError
 from nexmark.experiments.local_applications import LocalApplications
-from nexmark.flames.jfr import read_samples
+from nexmark.flames.jfr import read_recording
 from nexmark.kafka import broker, jars
 from nexmark.labs import kafka_tools
 from nexmark.recovery import mini_hdfs, remote_storage
@@ -132,7 +132,7 @@ def ivy(machine: Machine) -> None:
 
 
 def flight_recordings(machine: Machine) -> None:
-    list(read_samples(machine.place / "x.jfr"))
+    list(read_recording(machine.place / "x.jfr"))
 
 
 def version_of_java(machine: Machine) -> None:

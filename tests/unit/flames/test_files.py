@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nexmark.flames.flame_files import flames_of, write_flames, write_problem
-from nexmark.flames.svg import DEEPEST, NARROWEST, arm_look, difference_look, flame_graph
+from nexmark.flames.svg import DEEPEST, NARROWEST, arm_style, difference_style, flame_graph
 from nexmark.flames.tree import Profile, compare
 from nexmark.night.run_directory import RunDirectory
 
@@ -106,8 +106,8 @@ def test_whatever_a_frame_is_called_it_is_only_text() -> None:
     stacks = {(NASTY, f"a.{NASTY}.b"): 5}
     compared = compare(Profile(stacks, 1.0), Profile(stacks, 2.0))
     for look in (
-        arm_look(compared, "baseline", NASTY, (NASTY,)),
-        difference_look(compared, NASTY, (NASTY,)),
+        arm_style(compared, "baseline", NASTY, (NASTY,)),
+        difference_style(compared, NASTY, (NASTY,)),
     ):
         svg = flame_graph(compared.root, look)
         assert NASTY in boxes(svg)
@@ -119,7 +119,7 @@ def test_a_box_is_as_wide_as_in_the_arm_that_has_more() -> None:
     before = {("main", "a.B.gone"): 10, ("main", "a.B.same"): 10}
     after = {("main", "a.B.new"): 10, ("main", "a.B.same"): 10}
     compared = compare(Profile(before, 2.0), Profile(after, 2.0))
-    found = boxes(flame_graph(compared.root, difference_look(compared, "x", ())))
+    found = boxes(flame_graph(compared.root, difference_style(compared, "x", ())))
     widths = {name: float(rect(found[name]).attrib["width"]) for name in found}
     third = widths["all"] / 3
     assert widths["a.B.gone"] == pytest.approx(third, abs=0.1)
@@ -133,7 +133,7 @@ def test_a_change_is_shown_by_colour_and_by_words() -> None:
     before = {("main", "a.B.gone"): 500, ("main", "a.B.same"): 500, ("main", "a.B.bit"): 4}
     after = {("main", "a.B.new"): 500, ("main", "a.B.same"): 500, ("main", "a.B.bit"): 5}
     compared = compare(Profile(before, 2.0), Profile(after, 2.0))
-    found = boxes(flame_graph(compared.root, difference_look(compared, "x", ())))
+    found = boxes(flame_graph(compared.root, difference_style(compared, "x", ())))
     told = {
         name: (rect(box).attrib["class"], box.attrib["data-label"]) for name, box in found.items()
     }
@@ -147,7 +147,7 @@ def test_a_graph_is_bounded_however_deep_and_many_its_stacks_are() -> None:
     deep = tuple(f"a.B.m{number}" for number in range(5000))
     wide = {("main", f"a.B.w{number}"): 1 for number in range(50_000)}
     compared = compare(Profile({deep: 50_000, **wide}, 1.0), Profile(wide, 1.0))
-    svg = flame_graph(compared.root, difference_look(compared, "x", ()))
+    svg = flame_graph(compared.root, difference_style(compared, "x", ()))
     assert len(boxes(svg)) <= DEEPEST + 3
     assert NARROWEST >= 1
     assert len(svg) < 100_000

@@ -10,7 +10,7 @@ import pytest
 from nexmark.cluster.hosts.samplers import RECORDING
 from nexmark.engines.prerequisites import java_program
 from nexmark.errors import NexmarkError
-from nexmark.flames.jfr import RECORDER, TRUNCATED, Sample, parse, read_samples
+from nexmark.flames.jfr import RECORDER, TRUNCATED, StackSample, parse, read_recording
 
 DATA = Path(__file__).parents[2] / "data" / "flames"
 BUSY = """
@@ -28,13 +28,13 @@ public class Busy {
 
 
 @pytest.fixture(scope="module")
-def printed() -> list[Sample]:
+def printed() -> list[StackSample]:
     """Samples of a real recording of q5 on Spark 4.3.0 (JDK 17)."""
     with (DATA / "jfr_print.txt").open() as lines:
         return list(parse(lines))
 
 
-def test_every_sample_is_read_outermost_frame_first(printed: list[Sample]) -> None:
+def test_every_sample_is_read_outermost_frame_first(printed: list[StackSample]) -> None:
     text = (DATA / "jfr_print.txt").read_text()
     assert len(printed) == text.count("stackTrace = [")
     workers = [x for x in printed if x.stack[0] == "Executor task launch worker"]
@@ -43,7 +43,7 @@ def test_every_sample_is_read_outermost_frame_first(printed: list[Sample]) -> No
     assert not any("CodegenStage1" in frame for x in printed for frame in x.stack)
 
 
-def test_threads_that_wait_in_native_code_use_no_cpu(printed: list[Sample]) -> None:
+def test_threads_that_wait_in_native_code_use_no_cpu(printed: list[StackSample]) -> None:
     waiting = {x.stack[-1] for x in printed if x.waits}
     assert waiting == {
         "io.netty.channel.epoll.Native.epollWait0 (native)",
@@ -54,12 +54,14 @@ def test_threads_that_wait_in_native_code_use_no_cpu(printed: list[Sample]) -> N
     assert "java.lang.ProcessImpl.forkAndExec (native)" in working
 
 
-def test_a_stack_that_was_cut_says_so(printed: list[Sample]) -> None:
+def test_a_stack_that_was_cut_says_so(printed: list[StackSample]) -> None:
     (cut,) = [x for x in printed if TRUNCATED in x.stack]
     assert cut.stack.index(TRUNCATED) == 1
 
 
-def sample_of(*frames: str, header: str = "jdk.ExecutionSample {", thread: str = "main") -> Sample:
+def sample_of(
+    *frames: str, header: str = "jdk.ExecutionSample {", thread: str = "main"
+) -> StackSample:
     lines = [header, "  startTime = 01:02:03.500 (2026-11-21)", f'  sampledThread = "{thread}" (x)']
     lines += ["  stackTrace = [", *(f"    {frame}" for frame in frames), "  ]", "}", ""]
     (found,) = parse(line + "\n" for line in lines)
@@ -94,7 +96,7 @@ def test_what_is_no_recording_is_one_line(tmp_path: Path) -> None:
     broken = tmp_path / "x y.jfr"
     broken.write_bytes(b"half a recording")
     with pytest.raises(NexmarkError, match=r"x y\.jfr: jfr cannot read it: .") as caught:
-        list(read_samples(broken))
+        list(read_recording(broken))
     assert "\n" not in str(caught.value)
 
 
@@ -102,7 +104,7 @@ def test_a_jdk_without_jfr_is_one_line(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     with pytest.raises(NexmarkError, match="bin/jfr"):
-        list(read_samples(tmp_path / "x.jfr"))
+        list(read_recording(tmp_path / "x.jfr"))
 
 
 def test_a_jvm_records_with_the_options_of_an_executor(tmp_path: Path) -> None:
@@ -112,5 +114,5 @@ def test_a_jvm_records_with_the_options_of_an_executor(tmp_path: Path) -> None:
     command = [java, *RECORDER, "Busy.java"]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=120)
     assert {path.name for path in tmp_path.iterdir()} == {"Busy.java", RECORDING}
-    samples = list(read_samples(tmp_path / RECORDING))
+    samples = list(read_recording(tmp_path / RECORDING))
     assert any(sample.stack[-1] == "Busy.spin" for sample in samples)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nexmark.errors import NexmarkError
-from nexmark.flames.jfr import Sample
+from nexmark.flames.jfr import StackSample
 from nexmark.flames.tree import Profile, collapse, write_stacks
 from nexmark.measure.measurement import SteadyWindow
 
@@ -16,13 +16,13 @@ MIDNIGHT = 1_795_219_200.0  # 2026-11-21 00:00 UTC
 A, B = ("main", "a.B.c"), ("main", "a.B.d")
 
 
-def at(*seconds: float, stack: tuple[str, ...] = A) -> list[Sample]:
-    return [Sample(second % 86_400, stack) for second in seconds]
+def at(*seconds: float, stack: tuple[str, ...] = A) -> list[StackSample]:
+    return [StackSample(second % 86_400, stack) for second in seconds]
 
 
 def test_only_what_runs_within_the_window_counts() -> None:
     window = SteadyWindow(MIDNIGHT + 100, MIDNIGHT + 200, 1)
-    samples = [*at(50, 99, 100, 150), *at(200, 201, stack=B), Sample(150, B, waits=True)]
+    samples = [*at(50, 99, 100, 150), *at(200, 201, stack=B), StackSample(150, B, waits=True)]
     assert collapse(samples, window, "x") == {A: 2, B: 1}
 
 

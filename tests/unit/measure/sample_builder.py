@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from nexmark.measure.samples import HostSamples, parse_samples
+from nexmark.measure.host_samples import HostSamples, parse_samples
 
 APP = "app-20261121040000-0000"
 T0 = datetime(2026, 11, 21, 4, tzinfo=UTC).timestamp()

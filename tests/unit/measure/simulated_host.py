@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from nexmark.measure.samples import HostSamples, parse_samples
+from nexmark.measure.host_samples import HostSamples, parse_samples
 from nexmark_jobs import cpu_sampler
 from nexmark_jobs.cpu_sampler import ProcessTable, Program, Stat
 

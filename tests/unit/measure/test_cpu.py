@@ -6,7 +6,7 @@ import pytest
 
 from nexmark.measure.cpu import application_cpu, tree_cpu
 from nexmark.measure.cpu_series import CpuSeries
-from nexmark.measure.samples import HostSamples, MeasurementError
+from nexmark.measure.host_samples import HostSamples, MeasurementError
 from tests.unit.measure.sample_builder import APP, T0, proc, samples, steady_executor, tick
 
 WORKER = proc(2, "worker_daemon", cmd="java Worker")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nexmark.measure.cpu import application_cpu, executors_of, tree_cpu
-from nexmark.measure.samples import HostSamples, ProcessKey
+from nexmark.measure.host_samples import HostSamples, ProcessKey
 from nexmark.measure.shares import HostExecutors, ProcessCpu, host_executors
 from tests.unit.measure.sample_builder import APP, T0, Row, proc, samples, tick
 

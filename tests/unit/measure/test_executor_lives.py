@@ -9,9 +9,9 @@ import pytest
 
 from nexmark.measure.cpu import application_cpu
 from nexmark.measure.cpu_series import pack, unpack
+from nexmark.measure.host_samples import HostSamples, MeasurementError
 from nexmark.measure.measurement import Measurement, measure_series
 from nexmark.measure.result_file import parse_result
-from nexmark.measure.samples import HostSamples, MeasurementError
 from nexmark.measure.shares import host_executors
 from tests.unit.measure.sample_builder import APP, Row, batch, proc, result, samples, tick
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from nexmark.measure.cpu_series import CpuSeries
+from nexmark.measure.host_samples import MeasurementError
 from nexmark.measure.measurement import (
     MIN_INTERVALS,
     Measurement,
@@ -18,7 +19,6 @@ from nexmark.measure.measurement import (
     steady_window,
 )
 from nexmark.measure.result_file import ResultBatch, RunFacts, parse_result
-from nexmark.measure.samples import MeasurementError
 from tests.unit.measure.sample_builder import result
 
 RUN = parse_result(result())

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nexmark.measure.cpu import application_cpu
+from nexmark.measure.host_samples import HostSamples, MeasurementError
 from nexmark.measure.measurement import Measurement, measure_series, percentile
 from nexmark.measure.result_file import parse_result
-from nexmark.measure.samples import HostSamples, MeasurementError
 from tests.unit.measure.sample_builder import (
     at,
     batch,

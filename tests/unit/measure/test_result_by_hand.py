@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from nexmark.measure.host_samples import MeasurementError
 from nexmark.measure.result_file import ResultBatch, data_batches, parse_result
-from nexmark.measure.samples import MeasurementError
 from tests.unit.measure.sample_builder import T0, at, batch, result
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nexmark.measure.cpu import tree_cpu
-from nexmark.measure.samples import MeasurementError, parse_samples, read_samples
+from nexmark.measure.host_samples import MeasurementError, parse_samples, read_samples
 from tests.unit.measure.sample_builder import header, proc, samples, tick
 
 LINES = [json.dumps(x) + "\n" for x in (header(), proc(3, "executor"), tick(0, (3, 2, 5, 0)))]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.measure.samples import (
+from nexmark.measure.host_samples import (
     HostSamples,
     MeasurementError,
     ProcessKey,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from nexmark.measure.cpu_series import CpuSeries, pack, unpack
-from nexmark.measure.samples import MeasurementError
+from nexmark.measure.host_samples import MeasurementError
 from nexmark.measure.shares import HostExecutors, ProcessCpu
 
 WHOLE = CpuSeries(

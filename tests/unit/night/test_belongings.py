@@ -16,7 +16,7 @@ from nexmark.night.kinds.kafka import ReadsKafka, topic_of
 from nexmark.night.kinds.paced import prefix_of
 from nexmark.night.plan import Night
 from nexmark.night.planning import make_night
-from nexmark.sampling.samplers import end_driver_sampler
+from nexmark.sampling.sampler_processes import end_driver_sampler
 from nexmark.store import Store, StoreError, open_store
 from nexmark_jobs.host.processes import Process, end, start_detached
 from tests.unit.store.store_builder import night as record_of

@@ -19,7 +19,7 @@ import pytest
 
 from bench.sampler import measure_cost
 from nexmark.measure.cpu import application_cpu
-from nexmark.measure.samples import read_samples
+from nexmark.measure.host_samples import read_samples
 from nexmark_jobs import cpu_sampler
 from nexmark_jobs.cpu_sampler import identify
 from nexmark_jobs.host.processes import OWNER_VARIABLE, owner_mark

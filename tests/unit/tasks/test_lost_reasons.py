@@ -21,7 +21,7 @@ from nexmark.night.plan import Night
 from nexmark.night.run_directory import Run, TaskDirectory
 from nexmark.night.submission import written
 from nexmark.night.verification import Verification
-from nexmark.sampling import samplers
+from nexmark.sampling import sampler_processes
 from nexmark.sampling.group_samples import GroupSamples
 from nexmark.store import open_store
 from nexmark.tasks import experiment_steps, infrastructure, upgrading
@@ -145,7 +145,7 @@ def test_a_sampler_that_does_not_start_is_why_the_repetitions_are_missing(
     night: Night,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(samplers, "run_canary", lambda *_: None)
+    monkeypatch.setattr(sampler_processes, "run_canary", lambda *_: None)
     (night.directory / "deployment.json").unlink()
     with pytest.raises(AirflowException, match=r"deployment\.json"):
         tasks.start_samplers("q0")
@@ -158,7 +158,7 @@ def test_samples_that_could_not_be_fetched_say_why(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cluster = type(night.spark_cluster)
-    monkeypatch.setattr(samplers, "run_canary", lambda *_: None)
+    monkeypatch.setattr(sampler_processes, "run_canary", lambda *_: None)
     monkeypatch.setattr(cluster, "stop_samplers", raising(ClusterError("nexmark02: no answer")))
     with pytest.raises(AirflowException, match="no answer"):
         tasks.stop_samplers("q0")

@@ -1,4 +1,4 @@
-"""The samplers of this machine and of the hosts, and the canary before and after a query."""
+"""Start and end the samplers of all hosts, and run the canary before and after a query."""
 
 import sys
 import time
@@ -95,8 +95,8 @@ def _start_driver_sampler(night: Night, group: str) -> None:
 def end_driver_sampler(night: Night, group: str) -> None:
     """End the sampler of this machine that has the pid file of the group among its arguments.
 
-    The pid in the file may be another process's by now. A killed sampler leaves its file, which
-    would say of the next sampler that it is ready: so the file is removed.
+    The sampler is found by that argument, since another process may have its pid by now. A killed
+    sampler leaves its pid file, and the next sampler would seem to be ready: so it is removed.
     """
     pid_file = night.files.group(group).sampler_pid
     end(with_word(night.spark_cluster.mark, str(pid_file)), grace_s=_STOP_GRACE_S)
