@@ -1,4 +1,4 @@
-"""One arm measured once: a fresh application over the input of a size, and its figures."""
+"""Measure one arm once: run a fresh application over the input of a size, read its figures."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ArmRun:
         return f"{one.cpu_s_per_mevent:.1f} CPU-s per million events, {one.wall_s:.1f} s"
 
     def over_application(self) -> ArmRun:
-        """Return the run with the CPU time of its whole life, for runs without a steady state."""
+        """Return the run with the CPU time of the whole application, without its operators."""
         cpu = self.measurement.cpu_s_per_mevent_application
         changes: dict[str, Any] = {"basis": Basis.APPLICATION, "cpu_s_per_mevent": cpu}
         return replace(
@@ -61,7 +61,10 @@ class ArmRun:
 
 
 def quick(experiment: Experiment) -> Experiment:
-    """Return an experiment of two small batches, compiled by C1 only: do all arms agree?."""
+    """Return the experiment with two small batches, to see quickly whether all arms agree.
+
+    Its JVMs compile with C1 only, so its figures say nothing.
+    """
     arms = {}
     for name, arm in experiment.arms.items():
         options = f"{C1} {arm.conf.get(_JAVA_OPTIONS, '')}".strip()
@@ -87,22 +90,22 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """The trial as a directory and as a person reads it."""
+        """The name of the trial: of its directory, and for people."""
         return f"{self.experiment.name}-{self.query}-{self.size}"
 
     @property
     def key(self) -> str:
-        """The query and its events: the same rows are right for every build, conf and source."""
+        """The query and its events, which decide what rows are right: builds and confs do not."""
         return " ".join([self.query, *self.generated])
 
     @property
     def generated(self) -> list[str]:
-        """The arguments of the generator."""
+        """The arguments for the generator of events."""
         tps, seed = self.experiment.tps, self.experiment.seed
         return ["--events", str(self.events), "--tps", str(tps), "--seed", str(seed)]
 
     def place_of(self, arm: str, pair: int) -> Path:
-        """Return the directory of an application."""
+        """Return the directory of the application of an arm in a pair."""
         return self.applications.work / self.name / f"{pair}-{arm}"
 
     def run(self, arm: str, pair: int) -> ArmRun:
@@ -114,13 +117,16 @@ class Trial:
             raise ExperimentError(f"{self.name}: {arm}: {error}") from None
 
     def table_of(self, arm: str) -> Path:
-        """Run an arm for its final table; beside the directory is the result file."""
+        """Run an arm for its final table, and return the directory of the table and its result."""
         place = self.applications.work / self.name / f"table-{arm}"
         self._submit(arm, f"{self.name}/table-{arm}", f"parquet:{place}/table", sampled=False)
         return place
 
     def dumped(self, kind: str, rows: int) -> Path:
-        """Return the events in files of `kind`, a file per micro-batch; written once."""
+        """Return the directory of the events in files of a `kind`, with `rows` events in each.
+
+        A micro-batch reads one file. The files are written only once.
+        """
         entry = self.experiment
         name = f"events-{self.events}-{entry.tps}-{entry.seed}-{rows}-{kind}"
         target = self.applications.work / name
@@ -137,6 +143,14 @@ class Trial:
         return target
 
     def _submit(self, arm: str, name: str, sink: str, *, sampled: bool) -> Path:
+        """Run the query of the trial as an arm, and return the directory of the application.
+
+        Args:
+            arm: The arm.
+            name: The directory of the application, below the directory of all applications.
+            sink: The sink of the query, as `run_query.py --sink` takes it.
+            sampled: Whether a CPU sampler and an event log measure it.
+        """
         one = self.experiment.arms[arm]
         rows, kind = one.rows_per_batch or self.size, self.experiment.kind_of(arm)
         arguments = ["--query", self.query, "--sink", sink]
@@ -162,9 +176,19 @@ class Trial:
 
 
 def arm_run(arm: str, pair: int, place: Path, warmup_batches: int) -> ArmRun:
-    """Return the figures of an application from what it and its sampler left in `place`.
+    """Return the figures of an application from the files that it and its sampler have written.
 
-    Driver and executor are one process in local mode: its CPU is all that the application used.
+    In local mode, driver and executor are one process: its CPU time counts as the executor's.
+
+    Args:
+        arm: The arm that it ran.
+        pair: The number of its pair.
+        place: The directory of the application.
+        warmup_batches: How many data batches are left out of the steady state.
+
+    Raises:
+        ExperimentError: The sampler has not seen the application.
+        MeasurementError: The files are not right, or the query cannot be measured by them.
     """
     path = place / RESULT
     result = json.loads(path.read_text())
@@ -182,6 +206,14 @@ def arm_run(arm: str, pair: int, place: Path, warmup_batches: int) -> ArmRun:
 def _observed(
     pair: int, place: Path, result: Mapping[str, Any], measurement: Measurement
 ) -> Observed:
+    """Return what an attribution needs of an application.
+
+    Args:
+        pair: The number of its pair.
+        place: The directory of the application, which has its event log.
+        result: Its result file.
+        measurement: Its figures.
+    """
     plan = result["plan"]
     problem: str | None = None
     parts: tuple[Part, ...] = ()

@@ -33,7 +33,7 @@ def keep(result: ExperimentResult, run: str, directory: Path) -> tuple[Experimen
     Args:
         result: the result of one experiment.
         run: the name of this measurement in the results database.
-        directory: the directory of the files; it is made.
+        directory: the directory of the files; it is created if there is none.
 
     Returns:
         The view model of the page, and the path of the page.
@@ -103,7 +103,7 @@ def _outcome(trial: TrialResult, arm: ArmResult) -> str:
 
 
 def _remarks(result: ExperimentResult, trial: TrialResult, arm: ArmResult) -> list[str]:
-    """Return what the figures cannot say: failures, where a gain turns, why arms differ."""
+    """Return what the figures cannot say: failures, sizes where a gain changes sign, reasons."""
     turns = [
         _crossing(one)
         for one in result.crossings
@@ -117,7 +117,7 @@ def _remarks(result: ExperimentResult, trial: TrialResult, arm: ArmResult) -> li
 def _crossing(one: Crossing) -> str:
     low, high = one.between
     way = "pays above" if one.pays_above else "pays below"
-    about = int(float(f"{one.size:.1e}"))  # an interpolation has no more than two digits
+    about = int(float(f"{one.size:.1e}"))  # an interpolated size has two significant digits
     doubt = f"; not certain: an interval includes 0, or there are fewer than {MIN_PAIRS} pairs"
     sure = "" if one.is_certain else doubt
     return f"{way} about {about:,} rows a batch (between {low:,} and {high:,}{sure})"

@@ -1,4 +1,4 @@
-"""An experiment from its entry to its result: every size, every query, all arms in turns."""
+"""Measure an experiment: each query at each size, all arms in turns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ from nexmark_jobs.queries import Query
 
 @dataclass(frozen=True)
 class ExperimentResult:
-    """The result of an experiment: its trials in ascending size, and where gains turn round."""
+    """The result of an experiment: its trials, and the sizes at which the sign of a gain changes.
+
+    ``spark_versions`` is by arm. The trials of a query are in the order of their sizes.
+    """
 
     experiment: Experiment
     spark_versions: Mapping[str, str]
@@ -44,9 +47,15 @@ def measure_experiment(
     say: Say,
     tick: Callable[[], str] = str,
 ) -> ExperimentResult:
-    """Measure `experiment`; `builds` is by arm. An arm that fails is a part of the result.
+    """Measure an experiment; an arm that fails is a part of the result.
 
-    `tick` is called after each application; its result is printed.
+    Args:
+        experiment: The experiment.
+        builds: The build of each arm.
+        pairs: How many applications of each arm to run for each query and size.
+        applications: What runs the applications.
+        say: Called with each line of progress.
+        tick: Called after each application; the text that it returns ends the line of progress.
     """
     results = []
     for trial in trials_of(experiment, builds, applications):
@@ -69,13 +78,20 @@ def measure_experiment(
 def result_of(
     experiment: Experiment, builds: Mapping[str, Build], pairs: int, trials: list[TrialResult]
 ) -> ExperimentResult:
-    """Return the result of an experiment from the results of its trials."""
+    """Return the result of an experiment from the results of its trials.
+
+    Args:
+        experiment: The experiment.
+        builds: The build of each arm.
+        pairs: How many applications of each arm were run for each query and size.
+        trials: The results of its trials.
+    """
     versions = {arm: build.version for arm, build in builds.items()}
     return ExperimentResult(experiment, versions, pairs, tuple(trials), tuple(crossings(trials)))
 
 
 def applications_of(experiment: Experiment, pairs: int) -> int:
-    """Return how many timed applications an experiment has."""
+    """Return how many timed applications an experiment runs."""
     return len(experiment.queries) * len(experiment.sizes) * len(experiment.arms) * pairs
 
 
@@ -89,12 +105,19 @@ def trials_of(
 
 
 def trial_order(trial: Trial, pairs: int) -> list[tuple[int, str]]:
-    """Return each (pair, arm) in order: balanced, and drawn from the name of the trial."""
+    """Return each (pair, arm) in the order in which they run: random, balanced, seeded by name."""
     return arm_order(pairs, list(trial.experiment.arms), trial.name)
 
 
 def judge(trial: Trial, runs: list[ArmRun], problems: Mapping[str, str], say: Say) -> TrialResult:
-    """Compare the arms; at the smallest size also the first arm's table with the reference."""
+    """Compare the arms of a trial; at the smallest size, also the first arm with the reference.
+
+    Args:
+        trial: The trial.
+        runs: The runs of all arms.
+        problems: Why an arm could not be measured, by arm.
+        say: Called with a line on the comparison with the reference.
+    """
     query = query_named(trial.query)
     arms = list(trial.experiment.arms)
     reference = None
@@ -125,16 +148,22 @@ def check_arms(experiment: Experiment, builds: Mapping[str, Build]) -> None:
             if arm.rows_per_batch and query.output_mode != "append":
                 where = f"{experiment.where}.arms.{name}.rows_per_batch"
                 raise ExperimentError(
-                    f"{where}: {query.name} puts out changes of a table, which are others in other "
+                    f"{where}: {query.name} writes changes of a table, which depend on the "
                     "batches; remove it, or take a query that appends"
                 )
 
 
 def _against_reference(trial: Trial, arm: str, runs: list[ArmRun], query: Query) -> str:
-    """Return '' if the final table of the first arm equals the reference, else what is wrong.
+    """Return '' if the final table of an arm equals the reference, else what is wrong.
 
-    The digest of the compared run has to be the timed runs' own, so that what is said of it holds
-    for them. Timed runs with a digest that was proven right before need no other run.
+    The table comes from one more run, whose digest has to equal the digest of the timed runs: only
+    then have these the same rows. No such run is needed if their digest was proven right before.
+
+    Args:
+        trial: The trial.
+        arm: The arm.
+        runs: The timed runs of all arms.
+        query: The query of the trial.
     """
     digests = {run.measurement.digest for run in runs if run.arm == arm}
     proven = trial.applications.proven
@@ -149,6 +178,6 @@ def _against_reference(trial: Trial, arm: str, runs: list[ArmRun], query: Query)
         return f"WRONG: {outcome.failures[0]}"
     digest = json.loads((place / RESULT).read_text())["digest"]
     if query.deterministic and digests != {digest}:
-        return f"WRONG: the timed runs of {arm} put out other rows than the run that was compared"
+        return f"WRONG: the timed runs of {arm} have other rows than the run that was compared"
     proven.add((trial.key, digest))
     return ""

@@ -1,4 +1,4 @@
-"""From the runs of all arms to what each arm saves, and the size at which that turns round."""
+"""Compute how much CPU time each arm saves, and the size at which the sign of a gain changes."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from nexmark.model import MIN_PAIRS, Basis, Value, common_basis
 class Gain:
     """The saving of an arm as a share of the first arm's figure (0.2 is 20 %), with its interval.
 
-    The estimate is the paired one of the gate. Of four pairs or fewer the interval is the range of
-    their ratios.
+    The share is estimated from pairs, as the gate does it. With four pairs or fewer, the interval
+    is the range of their ratios.
     """
 
     share: float
@@ -30,7 +30,7 @@ class Gain:
 
     @property
     def is_certain(self) -> bool:
-        """Return whether there are enough pairs and the whole interval is on one side of zero."""
+        """Whether there are enough pairs, and the whole interval is on one side of zero."""
         return self.pairs >= MIN_PAIRS and (self.lo > 0 or self.hi < 0)
 
 
@@ -39,14 +39,15 @@ class ArmResult:
     """An arm of a trial: medians of its runs, and its gain; the first arm has none.
 
     Attributes:
-        runs: how many there are.
+        runs: how many runs there are.
         cpu_s_per_mevent: CPU-seconds per million events in the steady state; over the whole
-            application, if a run of the trial is too short to have one.
-        wall_s, state_rows, state_bytes, exchanges, stateful_operators: of the whole run.
-        digests: of the rows that came out; one, if the runs agree.
-        equal: whether they are the rows of the first arm; None where the query's rows may differ.
-        problem: why the arm could not be measured.
-        attribution: what the plan, the confs and the operators have to do with the gain.
+            application, if a run of the trial is too short to have a steady state.
+        wall_s, state_rows, state_bytes, exchanges, stateful_operators: figures of the whole run.
+        digests: the digests of the rows that the runs wrote; one digest if the runs agree.
+        equal: whether the rows are equal to the rows of the first arm; None if two right results
+            of the query may differ.
+        problem: why the arm could not be measured; "" if it was.
+        attribution: how the plan, the confs and the operators explain the gain.
     """
 
     arm: str
@@ -68,8 +69,8 @@ class ArmResult:
 class TrialResult:
     """All arms of one query at one size, the first arm first.
 
-    ``reference`` is None where the rows were not compared with the reference at this size, "" where
-    they are equal to it, else what is wrong.
+    ``reference`` is None if the rows were not compared with the reference at this size, "" if they
+    are equal to it, else what is wrong.
     """
 
     query: str
@@ -79,17 +80,18 @@ class TrialResult:
 
     @property
     def is_right(self) -> bool:
-        """Whether every arm was measured and all that was compared is equal."""
+        """Whether every arm was measured, and no comparison found other rows."""
         bad = any(arm.problem or arm.equal is False for arm in self.arms)
         return not bad and not self.reference
 
 
 @dataclass(frozen=True)
 class Crossing:
-    """Where the gain of an arm turns round, in events per micro-batch.
+    """The size at which the sign of an arm's gain changes, in events per micro-batch.
 
-    Worked out on a line between the two sizes around it, over the logarithm of the size.
-    ``is_certain``: both gains have their whole interval on their side.
+    It is interpolated between the two sizes around it, linear over the logarithm of the size.
+    ``is_certain``: each of the two gains has its whole interval on its side of zero.
+    ``pays_above``: the arm saves CPU time above the size, not below.
     """
 
     query: str
@@ -110,7 +112,17 @@ def trial_result(
     comparable: bool,
     reference: str | None,
 ) -> TrialResult:
-    """Compare the arms of a trial with the first of them."""
+    """Compare the arms of a trial with the first of them.
+
+    Args:
+        query: The query of the trial.
+        size: Its size, in events per micro-batch.
+        runs: The runs of all arms.
+        arms: The names of the arms, the first one first.
+        problems: Why an arm could not be measured, by arm.
+        comparable: Whether all right results of the query have the same rows.
+        reference: The outcome of the comparison with the reference, as `TrialResult` has it.
+    """
     runs_of_arm = {arm: _on_one_basis(runs, arm) for arm in arms}
     first = runs_of_arm[arms[0]]
     wanted = {run.measurement.digest for run in first}
@@ -139,6 +151,16 @@ def _arm(
     wanted: set[str | None],
     comparable: bool,
 ) -> ArmResult:
+    """Return the result of an arm that was measured.
+
+    Args:
+        query: The query of the trial.
+        arm: The name of the arm.
+        runs: Its runs.
+        first: The runs of the first arm; empty if this is the first arm.
+        wanted: The digests of the first arm's rows.
+        comparable: Whether all right results of the query have the same rows.
+    """
     measured = [run.measurement for run in runs]
     digests = {str(one.digest) for one in measured}
     gain = _gain(runs, first)
@@ -165,7 +187,7 @@ def _arm(
 
 
 def _gain(runs: Sequence[ArmRun], first: Sequence[ArmRun]) -> Gain | None:
-    """Return the paired estimate."""
+    """Return the gain of the runs over the first arm's runs of the same pairs; None without one."""
     of_first = {run.pair: run.measurement.cpu_s_per_mevent for run in first}
     pairs = [
         (run.measurement.cpu_s_per_mevent, of_first[run.pair])
@@ -179,14 +201,14 @@ def _gain(runs: Sequence[ArmRun], first: Sequence[ArmRun]) -> Gain | None:
 
 
 def _changed(gain: Gain | None) -> Value | None:
-    """Return the kind of change for the attribution; None: it looks at the pairs itself."""
+    """Return a certain gain as a verdict for the attribution; None: it decides by the pairs."""
     if gain is None or not gain.is_certain:
         return None
     return Value.FASTER if gain.share > 0 else Value.SUSPECT
 
 
 def crossings(results: Sequence[TrialResult]) -> list[Crossing]:
-    """Return where gains turn round between two sizes that follow each other."""
+    """Return the sizes at which the sign of a gain changes, each between two measured sizes."""
     gains: dict[tuple[str, str], list[tuple[int, Gain]]] = {}
     for result in sorted(results, key=lambda trial: trial.size):
         for each in result.arms:
@@ -196,7 +218,7 @@ def crossings(results: Sequence[TrialResult]) -> list[Crossing]:
     for (query, arm), row in gains.items():
         for (small, low), (big, high) in pairwise(row):
             if (low.share > 0) != (high.share > 0):
-                # where the line between both gains, as logarithms of ratios, is 0
+                # The size at which the line between both gains, as logarithms of ratios, is 0.
                 ends = [math.log1p(-gain.share) for gain in (low, high)]
                 size = small * (big / small) ** (ends[0] / (ends[0] - ends[1]))
                 sure = low.is_certain and high.is_certain

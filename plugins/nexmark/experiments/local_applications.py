@@ -1,4 +1,4 @@
-"""Spark applications on this machine, one at a time, each with a CPU sampler beside it."""
+"""Run Spark applications on this machine, one at a time, with a CPU sampler beside each."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ _CONFS = {
 
 
 class ExperimentError(NexmarkError):
-    """An application of an experiment that did not come to its end; one line with the reason."""
+    """An experiment cannot be run, or one of its applications failed; one line with the reason."""
 
 
 @dataclass(frozen=True)
 class LocalApplications:
-    """Runs programs of `nexmark_jobs`, which write below `work`.
+    """Runs programs of `nexmark_jobs`, which write below the directory `work`.
 
-    `proven`: keys of trials with digests of rows that equal the reference.
+    `proven` has the key of each trial whose rows equal the reference, with the digest of the rows.
     """
 
     work: Path
     proven: set[tuple[str, str | None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        """Refuse a directory that Spark cannot work in."""
+        """Refuse a directory in which Spark cannot work."""
         check_places(self.work)
 
     @property
@@ -68,14 +68,23 @@ class LocalApplications:
         name: str,
         sampled: bool = False,
     ) -> Path:
-        """Run a program to its end; returns the directory of the application.
+        """Run a program to its end, and return the directory of the application.
 
-        With `sampled`, its samples and event log are beside its result, which it is to write to
-        RESULT; otherwise its time does not count, and its JVM starts as quickly as it can.
-        ExperimentError: it failed; with its last words.
+        Args:
+            build: The Spark that runs it.
+            program: The file of the program in `nexmark_jobs`.
+            arguments: The arguments of the program.
+            confs: The Spark confs of the application, beside our own.
+            memory: The memory of the driver, such as 2g.
+            name: The directory of the application, below `work`; what is there is deleted.
+            sampled: Whether to write CPU samples and an event log into that directory. Without
+                them the time does not count, and the JVM has the options for a quick start.
+
+        Raises:
+            ExperimentError: The program failed, or did not end in time; with its last lines.
         """
         place, scratch = self.work / name, self.work / "tmp"
-        shutil.rmtree(place, ignore_errors=True)  # of a try before this one
+        shutil.rmtree(place, ignore_errors=True)
         (place / EVENT_LOG).mkdir(parents=True)
         scratch.mkdir(exist_ok=True)
         all_confs = {"spark.driver.memory": memory, **_CONFS, **confs}
@@ -102,7 +111,7 @@ class LocalApplications:
         return place
 
     def _start_sampler(self, place: Path) -> None:
-        """Start the sampler; it runs when this returns."""
+        """Start the sampler, and wait until it is ready; ExperimentError if it does not start."""
         ready, log = place / "sampler.pid", place / "sampler.txt"
         command = [
             *(sys.executable, str(JOBS / "cpu_sampler.py"), "--out", str(place / SAMPLES)),

@@ -1,8 +1,8 @@
 """Serve style, scripts and the chart library.
 
-The chart library is Vega-Lite, as the package ``vl-convert-python`` ships it. Its
-own bundler makes one file of it, once for each version, in a process of its own (which takes two
-seconds and 150 MB). The file is kept under ``.nexmark/web``.
+The chart library is Vega-Lite from the package ``vl-convert-python``. The bundler of that package
+writes it as one file, in a separate process, because this takes two seconds and 150 MB. It does so
+once for each version; the file is kept under ``.nexmark/web``.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ router = APIRouter()
 
 @router.get("/assets/{name}")
 def asset(request: Request, name: str) -> Response:
-    """Return a file; browsers keep a file whose address has its version for a year."""
+    """Return a file; browsers keep it for a year if its address has its current version."""
     if name not in TYPES:
         raise HTTPException(404, f"there is no file {name!r}")
     is_current = request.query_params.get("v") == version(name)
@@ -65,10 +65,10 @@ def _library() -> bytes:
     with suppress(OSError):
         return kept.read_bytes()
     command = [sys.executable, "-c", _BUNDLE]
-    made = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=_TIMEOUT_S)
-    if made.returncode != 0:
-        words = made.stderr.strip().split("\n")[-1]
-        raise NexmarkError(f"the chart library could not be put together: {words}; `make env`")
-    with suppress(OSError):  # without write permission, each process makes it again
-        write_whole(kept, made.stdout)
-    return made.stdout.encode()
+    bundled = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=_TIMEOUT_S)
+    if bundled.returncode != 0:
+        words = bundled.stderr.strip().split("\n")[-1]
+        raise NexmarkError(f"the chart library could not be bundled: {words}; run `make env`")
+    with suppress(OSError):  # without write permission, each process bundles it again
+        write_whole(kept, bundled.stdout)
+    return bundled.stdout.encode()

@@ -1,10 +1,10 @@
-"""Decide who may see and do what, and check that a form was sent from a page of ours by its user.
+"""Decide what each user may see and do, and check that a form comes from a page of ours.
 
 Airflow's own users, sessions and permissions decide. Whoever may read a DAG sees its nights,
 whoever may read any DAG of ours sees the figures of brokers, and whoever may trigger the DAG
 ``nexmark_accept`` may accept here. Browsers do not send Airflow's cookie with a form of another
-site (SameSite). Beside that, the origin of the request has to be an address that this Airflow knows
-as its own, and the form carries a token that was signed for its user.
+site (SameSite). In addition, the origin of the request has to be an address that this Airflow knows
+as its own, and the form has to contain a token that was signed for its user.
 """
 
 import socket
@@ -26,14 +26,14 @@ User = Any  # the class depends on the auth manager that this Airflow uses
 
 @dataclass(frozen=True)
 class NextRun:
-    """When Airflow starts the next run of a DAG; None where it has no schedule."""
+    """The time at which Airflow starts the next run of a DAG; None if it has no schedule."""
 
     at: datetime | None
     paused: bool = False
 
 
 class AirflowAccess:
-    """What users may see and do, as the Airflow that this process is part of says."""
+    """What users may see and do, by the rules of the Airflow that runs this process."""
 
     @property
     def user(self) -> Callable[..., Awaitable[User]]:
@@ -51,7 +51,7 @@ class AirflowAccess:
         return frozenset(self._allowed(user, dags, "GET"))
 
     def next_runs(self, dags: Collection[str]) -> Mapping[str, NextRun]:
-        """Return when each DAG that Airflow knows runs next, as its scheduler has noted."""
+        """Return the next run of each DAG that Airflow knows, as its scheduler has planned it."""
         from airflow.models.dag import DagModel
         from airflow.utils.session import create_session
         from sqlalchemy import select
@@ -106,7 +106,8 @@ class AirflowAccess:
 
 
 SALT = "nexmark-form"
-HOURS = 12  # a page that was left open for longer has to be loaded again
+HOURS = 12
+"""How long the forms of a page are valid; after that the page has to be loaded again."""
 _PORTS = {"http": 80, "https": 443}
 _LOOPBACK = frozenset({"127.0.0.1", "[::1]", "localhost"})
 
@@ -123,7 +124,7 @@ def form_token(secret: str, user: str) -> str:
 def check_form(
     request: Request, given: str, secret: str, user: str, origins: Collection[str]
 ) -> None:
-    """Raise ForgedForm for a form of another site or another user, or one older than ``HOURS``.
+    """Raise ForgedForm if a form is from another site or user, or is older than ``HOURS``.
 
     Args:
         request: the request with the form.
@@ -142,7 +143,7 @@ def check_form(
 
 
 def _check_origin(request: Request, origins: Collection[str]) -> None:
-    """Raise ForgedForm for another origin; browsers name it in one of three headers."""
+    """Raise ForgedForm if the origin of a request is not ours; browsers send it in a header."""
     refused = ForgedForm(
         "this form was sent from another site; nothing was done (if it was not, Airflow does not "
         "know its own address: set AIRFLOW__API__BASE_URL)"
@@ -157,7 +158,7 @@ def _check_origin(request: Request, origins: Collection[str]) -> None:
 
 
 def _of_this_server(request: Request) -> set[str]:
-    """Return the origins of the socket that the request came to; a sender can forge ``Host``."""
+    """Return the origins of the socket that received the request; a sender can forge ``Host``."""
     host, port = request.scope.get("server") or ("", None)
     scheme = request.url.scheme
     place = "" if port in (None, _PORTS.get(scheme)) else f":{port}"
@@ -167,4 +168,4 @@ def _of_this_server(request: Request) -> set[str]:
     return {f"{scheme}://{name}{place}" for name in names if name}
 
 
-_full_name = cache(socket.getfqdn)  # it asks the network
+_full_name = cache(socket.getfqdn)  # this call needs the network, so it is made only once

@@ -1,6 +1,6 @@
-"""The routes of the pages: each renders a view model of ``nexmark.evidence`` by its template.
+"""The routes of the pages: each renders a view model of ``nexmark.evidence`` with its template.
 
-The only action is to accept the figures of a query, and to withdraw that.
+The only actions are to accept the figures of a query, and to withdraw an acceptance.
 """
 
 from datetime import UTC, datetime
@@ -60,7 +60,14 @@ def first(context: Context) -> Response:
 @router.get("/dag/{dag}")
 @router.get("/dag/{dag}/task/{task}")
 def newest(context: Context, dag: str = "", task: str = "", sort: str = "") -> Response:
-    """Show the newest night of all DAGs or of one; with ``task``, go to its query in that night."""
+    """Show the newest night of all DAGs or of one DAG, or redirect to a query of that night.
+
+    Args:
+        context: the context of the request.
+        dag: the DAG; "" for all that the user may read.
+        task: a task, whose query to show; "" for the night.
+        sort: the order of the queries on the page of the night.
+    """
     nights = history.nights(context.store, context.dags & {dag} if dag else context.dags, 1)
     if not nights:
         return context.page("empty.html", "night", dag=dag, others=len(context.dags))
@@ -70,7 +77,14 @@ def newest(context: Context, dag: str = "", task: str = "", sort: str = "") -> R
 
 @router.get("/night/{dag}/{run}")
 def night(context: Context, dag: str, run: str, sort: str = "") -> Response:
-    """Show a night."""
+    """Show a night.
+
+    Args:
+        context: the context of the request.
+        dag: the DAG of the night.
+        run: the DAG run of the night.
+        sort: the order of its queries, one of ``SORTS``; by attention for any other.
+    """
     night = context.night(dag, run)
     page = night_evidence(context.store, night, deep=False)
     sort = sort if sort in SORTS else "attention"
@@ -87,7 +101,14 @@ def night(context: Context, dag: str, run: str, sort: str = "") -> Response:
 
 @router.get("/night/{dag}/{run}/task/{task}")
 def of_task(context: Context, dag: str, run: str, task: str) -> Response:
-    """Redirect from a task of a run to its query."""
+    """Redirect from a task of a run to its query.
+
+    Args:
+        context: the context of the request.
+        dag: the DAG of the night.
+        run: the DAG run of the night.
+        task: the id of the task.
+    """
     query = query_of(task)
     context.night(dag, run, query)
     return _to(context, _address(dag, run, query))
@@ -103,7 +124,15 @@ def nights(context: Context, page: int = 1) -> Response:
 
 @router.get("/night/{dag}/{run}/query/{query}")
 def query(context: Context, dag: str, run: str, query: str, done: str = "") -> Response:
-    """Show a query of a night."""
+    """Show a query of a night.
+
+    Args:
+        context: the context of the request.
+        dag: the DAG of the night.
+        run: the DAG run of the night.
+        query: the query.
+        done: the key of the message to show, one of ``DONE``; "" for none.
+    """
     night = context.night(dag, run, query)
     page = query_evidence(context.store, night, query)
     return context.page(
@@ -119,7 +148,15 @@ def query(context: Context, dag: str, run: str, query: str, done: str = "") -> R
 
 @router.get("/night/{dag}/{run}/query/{query}/flames/{name}")
 def flames(context: Context, dag: str, run: str, query: str, name: str) -> Response:
-    """Return a flame graph as the night has drawn it; its script zooms and searches."""
+    """Return a flame graph as the night has drawn it; its script zooms and searches.
+
+    Args:
+        context: the context of the request.
+        dag: the DAG of the night.
+        run: the DAG run of the night.
+        query: the query.
+        name: which graph: baseline, candidate or difference.
+    """
     graphs = flames_of(RunDirectory(Path(context.night(dag, run).directory)).flames, query)
     file = graphs.files.get(name) if graphs else None
     if file is not None and (file.suffix != ".svg" or not file.is_file()):
@@ -131,7 +168,14 @@ def flames(context: Context, dag: str, run: str, query: str, name: str) -> Respo
 @router.get("/night/{dag}/{run}/evidence")
 @router.get("/night/{dag}/{run}/query/{query}/evidence")
 def night_file(context: Context, dag: str, run: str, query: str = "") -> Response:
-    """Return the evidence file of a night, or of an alarm in it, as the night has written it."""
+    """Return the evidence file of a night, or of an alarm in it, as the night has written it.
+
+    Args:
+        context: the context of the request.
+        dag: the DAG of the night.
+        run: the DAG run of the night.
+        query: the query that alarmed; "" for the file of the night.
+    """
     what = f"{query!r} in {dag}/{run}: it did not alarm" if query else f"{dag}/{run}"
     return _file(alarm_file(context.night(dag, run), query), f"evidence of {what}")
 
@@ -174,7 +218,14 @@ def signoff(context: Context, dag: str, run: str) -> Response:
 
 @router.get("/signoff/{dag}/{run}/evidence/{bundle}")
 def signoff_file(context: Context, dag: str, run: str, bundle: str) -> Response:
-    """Return an evidence file of a sign-off, as the sign-off has written it."""
+    """Return an evidence file of a sign-off, as the sign-off has written it.
+
+    Args:
+        context: the context of the request.
+        dag: the DAG of the sign-off.
+        run: the DAG run of the sign-off.
+        bundle: the name of the file.
+    """
     file = evidence_file(context.night(dag, run), bundle)
     return _file(file, f"evidence {bundle!r} of {dag}/{run}")
 
@@ -216,6 +267,14 @@ def query_of(task: str) -> str:
 def _file(
     path: Path | None, what: str, policy: str = ISOLATED, kind: str = "text/html"
 ) -> Response:
+    """Return a stored file; 404 if there is none.
+
+    Args:
+        path: the path of the file; None if there is none.
+        what: the file in words, for the error.
+        policy: its Content-Security-Policy.
+        kind: its media type.
+    """
     if path is None:
         raise HTTPException(404, f"there is no {what}")
     return FileResponse(path, media_type=kind, headers={"Content-Security-Policy": policy})
@@ -265,7 +324,14 @@ def accept(
 
 @router.post("/acks/{number}/withdraw")
 def withdraw(context: Context, number: int, token: Text, reason: Text = "") -> Response:
-    """Withdraw an acceptance, in the name of the user."""
+    """Withdraw an acceptance, in the name of the user.
+
+    Args:
+        context: the context of the request.
+        number: the number of the acceptance.
+        token: the token of the form.
+        reason: why the acceptance is withdrawn.
+    """
     context.check(token)
     if number not in {ack.row.id for ack in acks_of(context.store, context.dags)}:
         raise HTTPException(404, f"there is no acceptance {number}")
@@ -278,4 +344,5 @@ def _address(dag: str, run: str, query: str = "") -> str:
 
 
 def _to(context: RequestContext, address: str) -> Response:
+    """Return a redirect to an address of ours; the browser requests it with GET."""
     return RedirectResponse(f"{context.request.scope.get('root_path', '')}{address}", 303)

@@ -48,7 +48,7 @@ class RequestContext:
         request: the request.
         user: the user, as Airflow's auth manager has it.
         access: what users may see and do.
-        opened: what is to be closed after the response.
+        opened: closes after the response what was opened for it.
     """
 
     request: Request
@@ -113,7 +113,7 @@ class RequestContext:
         """Raise ForgedForm if ``given`` is not this user's token; 403 if they may not accept."""
         check_form(self.request, given, self.access.secret(), self.name, self.access.origins())
         if not self.may_accept:
-            why = f"to accept takes the permission to trigger the DAG {ACCEPT_DAG_ID}"
+            why = f"to accept, you need the permission to trigger the DAG {ACCEPT_DAG_ID}"
             raise HTTPException(403, why)
 
     def page(self, template: str, section: str, **content: Any) -> Response:
@@ -136,7 +136,14 @@ Context = Annotated[RequestContext, Depends(_context)]  # the dependency of a ro
 
 
 def render(request: Request, template: str, status: int = 200, **content: Any) -> HTMLResponse:
-    """Render a page of the template, with the HTTP ``status``."""
+    """Render a page.
+
+    Args:
+        request: the request that the page answers.
+        template: the name of the template.
+        status: the HTTP status.
+        content: the variables of the template.
+    """
     root = request.scope.get("root_path", "")
 
     @cache
@@ -162,7 +169,7 @@ def render_error(
         request: the request that failed.
         status: the HTTP status.
         sentence: what is wrong, and what to do about it.
-        login: the address of the login page, for who is not logged in.
+        login: the address of the login page, for a user who is not logged in.
     """
     title = TITLES.get(status, "That did not work")
     content = {"title": title, "sentence": sentence, "login": login, "section": ""}

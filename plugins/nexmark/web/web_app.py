@@ -1,7 +1,7 @@
 """The FastAPI application that Airflow mounts at ``/nexmark``.
 
-Every route asks Airflow for the user first, also the route of unknown addresses. Pages are plain
-HTML. They may load nothing from elsewhere (Content-Security-Policy).
+Every route, also the route of unknown addresses, first asks Airflow for the user. Pages are plain
+HTML. They may load nothing from other sites (Content-Security-Policy).
 """
 
 import time
@@ -26,7 +26,7 @@ PAGE = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'self'"
 )
-"""The Content-Security-Policy of our pages: they load nothing from elsewhere."""
+"""The Content-Security-Policy of our pages: they load nothing from other sites."""
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
@@ -38,7 +38,7 @@ _STATUS: dict[type[NexmarkError], int] = {
 
 
 class Database:
-    """The results database of this process, opened when first needed, and again after an error."""
+    """The results database of this process; opened at its first use, and again after an error."""
 
     def __init__(self, url: str | None = None) -> None:
         """Keep the URL (default: the configured one) without opening the database."""
@@ -63,7 +63,7 @@ class Database:
 
 
 def create_app(database: Database, access: AirflowAccess) -> FastAPI:
-    """Return the application that shows the database to whom ``access`` lets in."""
+    """Return the application that shows the database to the users whom ``access`` lets in."""
 
     async def enter(request: Request, user: Any = Depends(access.user)) -> None:
         request.state.nexmark_user = user
@@ -79,7 +79,7 @@ def create_app(database: Database, access: AirflowAccess) -> FastAPI:
 
 
 def _nothing_here(path: str) -> Response:
-    """Answer 404; strangers get 401 before this, so that they do not learn which pages exist."""
+    """Answer 404 to a user; anybody else got 401 before, and so cannot find out what exists."""
     raise HTTPException(404, "Not Found")
 
 

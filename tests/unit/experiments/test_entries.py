@@ -119,7 +119,7 @@ def test_other_batches_are_refused_where_they_put_out_other_changes(conf: Path) 
     if QUERIES["q17"].output_mode == "append":
         check_arms(one, builds("4.3.0", one.arms))
     else:
-        with pytest.raises(ExperimentError, match="puts out changes of a table"):
+        with pytest.raises(ExperimentError, match="writes changes of a table"):
             check_arms(one, builds("4.3.0", one.arms))
 
 
