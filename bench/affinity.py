@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         kept = KeptRuns(of, given.figures or queries.work / "input.jsonl")
         for number, kill, setting in product(range(1, given.rounds + 1), KILLS, SETTINGS):
             arm = f"{kill} {setting}"
-            if (number, arm) in kept.found:
+            if (number, arm) in kept.figures:
                 continue
             plan = spread_kills(batches, 0.5, 1) if kill != "none" else []
             options = RecoveryOptions(
@@ -81,10 +81,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             )
             told = right(queries.run(build_of(given.engine), options, plan), len(plan))
             kept.keep(number, arm, stores(told) | figures_of(told))
-            show_line(f"round {number} {arm}: {kept.found[number, arm]}")
+            show_line(f"round {number} {arm}: {kept.figures[number, arm]}")
     rows = [
-        row(arm, [run for (_, name), run in kept.found.items() if name == arm])
-        for arm in dict.fromkeys(name for _, name in kept.found)
+        row(arm, [run for (_, name), run in kept.figures.items() if name == arm])
+        for arm in dict.fromkeys(name for _, name in kept.figures)
     ]
     print(f"\n{of}, {given.rounds} rounds\n")
     heads = ("killed", "setting", "stores needed", "loaded", "hit rate")

@@ -136,13 +136,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         left = [
             case
             for case in cases(given.engines, given.seeds)
-            if (case.seed, case.name) not in kept.found
+            if (case.seed, case.name) not in kept.figures
         ]
         for number, case in enumerate(left[: given.runs], 1):
             show_line(f"{number} of {len(left)}: {case.name}, seed {case.seed}")
             options = case.options(given.kills, servers)
             kept.keep(case.seed, case.name, ended(queries, build_of(case.engine), options))
-    return report(kept.found)
+    return report(kept.figures)
 
 
 if __name__ == "__main__":

@@ -76,9 +76,9 @@ class PacedRounds:
         """A first run that does not count, two that tell p50, the rounds."""
         asked, kept = self.asked, self.rounds.runs
         for arm in ("first 0", "first 1", "first 2"):
-            if (0, arm) not in kept.found:
+            if (0, arm) not in kept.figures:
                 self._run(0, arm, {})
-        usual = statistics.mean(kept.found[0, f"first {number}"][P50] for number in (1, 2))
+        usual = statistics.mean(kept.figures[0, f"first {number}"][P50] for number in (1, 2))
         confs = later_confs(asked.query, asked.trigger, usual, asked.later)
         show_line(f"the slowed arm has {confs}")
         for number, arm in self.rounds.missing("latency"):

@@ -50,12 +50,12 @@ class Rounds:
     def missing(self, seed: str) -> Iterator[tuple[int, str]]:
         """The rounds and arms still to be run, in a night's order."""
         for number, arm in arm_order(self.count, ARMS, seed):
-            if (number, arm) not in self.runs.found:
+            if (number, arm) not in self.runs.figures:
                 yield number, arm
 
     def of_arm(self, arm: str, metric: str) -> list[float]:
         """The figure of each round."""
-        return [self.runs.found[number, arm][metric] for number in range(1, self.count + 1)]
+        return [self.runs.figures[number, arm][metric] for number in range(1, self.count + 1)]
 
     def ratios(self, over: str, under: str, metric: str) -> list[float]:
         """The log ratio of each round."""
@@ -126,7 +126,7 @@ class Rounds:
 
     def _pair(self, number: int, place: int, arms: tuple[str, str], metric: str) -> Pair:
         """Round `number` as pair `place` of a comparison."""
-        candidate, baseline = (self.runs.found[number, arm][metric] for arm in arms)
+        candidate, baseline = (self.runs.figures[number, arm][metric] for arm in arms)
         return Pair(place, candidate, baseline)
 
 

@@ -34,7 +34,7 @@ OFFSETS = """v1
         ((*FROM, "--to", "pypi:x"), "--to: build 'pypi:x': pypi is not well-formed"),
         (("--from", "directory:/nowhere"), "there is no such directory; correct the path"),
         ((*FROM, "--query", "q55"), "--query: unknown query 'q55'; did you mean 'q5'?"),
-        ((*FROM, "--formulation", "join"), "--formulation: is of a query; give that by --query"),
+        ((*FROM, "--formulation", "join"), "--formulation: needs a query; give it by --query"),
         (
             (*FROM, "--query", "q8", "--against", "join"),
             "--against: needs --formulation",

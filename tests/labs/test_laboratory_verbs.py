@@ -57,9 +57,9 @@ def test_damage_is_refused_or_told_as_a_wrong_answer(
 ) -> None:
     out = tmp_path / "damage.json"
     code = main(["recovery-damage", "--engine", engine, "--out", str(out)])
-    found = json.loads(out.read_text())["found"]
-    assert {each["damage"] for each in found} == {"(none)", *DAMAGES}
-    assert code == int(any(each["outcome"] == "ANSWERS WRONGLY" for each in found))
-    for each in found:
+    outcomes = json.loads(out.read_text())["outcomes"]
+    assert {each["damage"] for each in outcomes} == {"(none)", *DAMAGES}
+    assert code == int(any(each["outcome"] == "ANSWERS WRONGLY" for each in outcomes))
+    for each in outcomes:
         if each["damage"] in RIGHT:
             assert each["outcome"] == "right", each

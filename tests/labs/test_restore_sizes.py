@@ -16,8 +16,8 @@ from nexmark.recovery.remote_storage import RemoteStorage
 BUILD = Build("b", "4.3.0", Path("/spark"), "pypi:4.3.0")
 
 
-class _Fake(restore_sizes._Runs):
-    """Runs that only write down what was asked for."""
+class _NotedRuns(restore_sizes._Runs):
+    """Runs that run no Spark, and note what they were asked to do."""
 
     calls: list[str] = []  # noqa: RUF012
 
@@ -41,8 +41,8 @@ class _Fake(restore_sizes._Runs):
 def test_an_interrupted_table_goes_on_after_its_last_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(restore_sizes, "_Runs", _Fake)
-    monkeypatch.setattr(_Fake, "calls", calls := [])
+    monkeypatch.setattr(restore_sizes, "_Runs", _NotedRuns)
+    monkeypatch.setattr(_NotedRuns, "calls", calls := [])
     growth, keep = Growth("q20", 1000, 1, 100, 2, RemoteStorage()), tmp_path / "keep"
     said: list[str] = []
 

@@ -30,7 +30,7 @@ def rounds(file: Path, rise: float) -> Rounds:
     for number in range(1, ROUNDS + 1):
         for arm in ARMS:
             size = (1 + rise if arm == Arm.SLOWED else 1) * math.exp(drawn.gauss(0, 0.04))
-            found.runs.found[number, arm] = {P50: 400 * size, P99: 900 * size}
+            found.runs.figures[number, arm] = {P50: 400 * size, P99: 900 * size}
     return found
 
 
@@ -65,7 +65,7 @@ def test_runs_are_kept_and_those_of_another_measurement_are_refused(tmp_path: Pa
     file = tmp_path / "runs.jsonl"
     rounds_of(asked(), file).runs.keep(1, "control", {P50: 1})
     again = rounds_of(asked(), file)
-    assert again.runs.found[1, "control"][P50] == 1
+    assert again.runs.figures[1, "control"][P50] == 1
     left = list(again.missing("latency"))
     assert len(left) == 3 * ROUNDS - 1
     assert (1, "control") not in left

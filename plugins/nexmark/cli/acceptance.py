@@ -15,8 +15,9 @@ from nexmark.terminal import columns
 if TYPE_CHECKING:
     from nexmark.store.table_rows import AcceptanceRow, NightRow
 
-_ACKS = tuple(
-    "id accepted state query of metric ratio build run by until reason link".split()  # noqa: SIM905
+_ACKS = (
+    *("id", "accepted", "state", "query", "of", "metric", "ratio"),
+    *("build", "run", "by", "until", "reason", "link"),
 )
 TIME = "%Y-%m-%d %H:%M UTC"
 
@@ -35,6 +36,7 @@ def _names(texts: list[str] | None) -> list[str]:
 
 
 def _until(text: str) -> datetime:
+    """Return the end of an acceptance from a day like 2027-01-31 or a number of days like 30d."""
     from nexmark.store.accepting import parse_expiry
 
     try:
@@ -106,11 +108,12 @@ def acks(limit: Limit = 50, db: option.Database = None) -> None:
     from nexmark.store.accepting import states
 
     with option.opened(db) as store:
-        found = states(store.acceptances(), datetime.now(UTC))
-    if not found:
+        acceptances = states(store.acceptances(), datetime.now(UTC))
+    if not acceptances:
         print("Nothing is accepted yet.")
         return
-    print(columns(_ACKS, [_ack(row, state) for row, state in found[::-1][:limit]]))
+    newest = acceptances[::-1][:limit]
+    print(columns(_ACKS, [_ack(row, state) for row, state in newest]))
 
 
 def _ack(row: "AcceptanceRow", state: str) -> tuple[str, ...]:
@@ -124,10 +127,10 @@ def _ack(row: "AcceptanceRow", state: str) -> tuple[str, ...]:
 
 
 def place(night: "NightRow") -> str:
-    """Return where a night ran."""
+    """Return the engine, the workload and the cluster of a night in words."""
     return f"{night.engine} on {night.workload}, cluster {night.cluster}"
 
 
 def queries(names: Sequence[str]) -> str:
-    """Return the names of queries, with their number if there are more."""
+    """Return the names of queries in words; from two on with their number."""
     return names[0] if len(names) == 1 else f"{len(names)} queries ({', '.join(names)})"

@@ -104,7 +104,7 @@ def _queries(
     from nexmark_jobs.queries import QUERIES, add_formulations
 
     if formulation is not None and query is None:
-        raise typer.BadParameter("--formulation: is of a query; give that by --query")
+        raise typer.BadParameter("--formulation: needs a query; give it by --query")
     if against is not None and formulation is None:
         raise typer.BadParameter("--against: needs --formulation as the other side; give both")
     if file is not None:
@@ -125,7 +125,7 @@ def _queries(
 
 
 def _builds(first: str, second: str) -> "tuple[Build, Build]":
-    """Return the builds of --from and --to, on this machine; BuildError if one cannot be used."""
+    """Return the builds of --from and --to, fetched; BuildError if one cannot be used."""
     from nexmark.engines import BuildError, UnusableBuild, parse_source, usable
 
     sources = {}

@@ -57,8 +57,8 @@ def status() -> int:
     from nexmark.kafka import broker
     from nexmark.kafka.topics import KafkaCluster
 
-    found = broker.of_this_machine().status()
-    if not found:
+    brokers = broker.of_this_machine().status()
+    if not brokers:
         print("no broker is running; start one with: nexmark kafka up")
         return 1
     rows = [
@@ -71,14 +71,17 @@ def status() -> int:
             f"{each.stored / 1e6:,.0f} MB",
             str(each.log),
         ]
-        for each in found
+        for each in brokers
     ]
     print(columns(("broker", "address", "state", "pid", "memory", "storage", "log"), rows))
-    if not all(each.answers for each in found):
+    if not all(each.answers for each in brokers):
         return 1
-    topics = KafkaCluster(f"127.0.0.1:{found[0].broker.port}").topics()
+    topics = KafkaCluster(f"127.0.0.1:{brokers[0].broker.port}").topics()
     if topics:
-        lines = [[x.name, str(x.partitions), str(x.replicas), f"{x.records:,}"] for x in topics]
+        lines = [
+            [topic.name, str(topic.partitions), str(topic.replicas), f"{topic.records:,}"]
+            for topic in topics
+        ]
         print()
         print(columns(("topic", "partitions", "replicas", "records"), lines))
     return 0
@@ -123,11 +126,11 @@ def jars(engine: Annotated[str, option.text("The engine, of engines.yaml.")]) ->
 
 
 def _running() -> str:
-    """The bootstrap servers of the brokers of this machine."""
+    """Return the bootstrap servers of the brokers of this machine; NexmarkError if none answers."""
     from nexmark.kafka import broker
 
-    found = broker.of_this_machine().status()
-    ready = [f"127.0.0.1:{each.broker.port}" for each in found if each.answers]
+    brokers = broker.of_this_machine().status()
+    ready = [f"127.0.0.1:{each.broker.port}" for each in brokers if each.answers]
     if not ready:
         remedy = "start one with: nexmark kafka up, or give --bootstrap-servers"
         raise NexmarkError(f"kafka: no broker runs on this machine; {remedy}")

@@ -1,4 +1,4 @@
-"""The verbs of the laboratory: measurements that answer one question once; no night needs them."""
+"""The verbs of the laboratory: each answers one question once, and no night needs them."""
 
 import re
 from collections.abc import Callable
@@ -149,7 +149,7 @@ def recovery_damage(
         }
         for run in runs
     ]
-    option.write(out, {"engine": name, "query": query, "found": outcomes})
+    option.write(out, {"engine": name, "query": query, "outcomes": outcomes})
     return 1 if wrong else 0
 
 

@@ -83,6 +83,7 @@ def status() -> None:
 
 
 def _test_hosts(function: str, module: str = "testbed", *arguments: Any) -> Any:
+    """Call a function of a module of testbed/ with the test cluster, the home and the arguments."""
     testbed = module_of_a_clone(module)
     config = load().clusters.get(_TEST_CLUSTER)
     if not isinstance(config, SshCluster):

@@ -1,4 +1,4 @@
-"""The verbs that measure without a night: experiments (worth it? right?), and latency."""
+"""The verbs that measure without a night: `experiment` and `latency`."""
 
 import tempfile
 import time
@@ -80,9 +80,19 @@ def experiment(
 def _measured(
     chosen: Sequence[Experiment], engine: str | None, pairs: int, out: Path | None, *, kept: bool
 ) -> int:
-    """Measure the experiments; of several, one that fails is named, and the others go on.
+    """Measure experiments one after the other, and print a table of their arms.
 
-    `kept`: what was found goes to the results database, and has a page.
+    If there are several, an experiment that fails is named, and the next one goes on.
+
+    Args:
+        chosen: The experiments.
+        engine: The engine whose build runs the arms that name none; None for the newest engine.
+        pairs: How often each arm runs.
+        out: The file for the results as JSON; None for no file.
+        kept: Whether the results go to the results database and have a page.
+
+    Returns:
+        0 if all arms were measured and all results are equal and right, else 1.
     """
     from nexmark.evidence.experiment_evidence import HEADS, cells, remarks
     from nexmark.experiments.experiment_rows import as_json, recorded
@@ -123,21 +133,25 @@ def _kept(result: "ExperimentResult") -> "Sequence[ExperimentRow]":
     from nexmark.experiments.experiment_rows import keep
 
     run = f"{result.experiment.name}-{datetime.now(UTC):%Y%m%dT%H%M%S.%f}"
-    found, page = keep(result, run, paths.home() / "experiments" / run)
+    rows, page = keep(result, run, paths.home() / "experiments" / run)
     show_line(f"{result.experiment.name}: {page}")
-    return found.arms
+    return rows.arms
 
 
 @dataclass
 class _Countdown:
-    """How many applications there are still to run, and about how long they take."""
+    """The applications that are still to run, and an estimate of the time that they take.
+
+    `left` is their number by the name of the experiment, `done` how many have ended, `start` the
+    time of the monotonic clock (s) when the first one began.
+    """
 
     left: dict[str, int]
     done: int = 0
     start: float = field(default_factory=time.monotonic)
 
     def tick(self, name: str) -> str:
-        """An application of `name` has ended; the place in the whole, in words."""
+        """Note that an application of the experiment `name` has ended; return what is left."""
         from nexmark.night.night_progress import duration
 
         self.left[name] -= 1
@@ -150,20 +164,28 @@ class _Countdown:
 def _chosen(
     name: str | None, known: Mapping[str, Experiment], *, every: bool, sizes: str | None
 ) -> list[Experiment]:
+    """Return the experiments that the options choose.
+
+    Args:
+        name: The name of one experiment; None for all.
+        known: All experiments by name.
+        every: Whether --all is given.
+        sizes: The value of --sizes: events per micro-batch; None for each experiment's own sizes.
+    """
     if every == (name is not None):
         raise typer.BadParameter("give the name of one experiment, or --all; --list names them")
     if name is not None and name not in known:
         raise typer.BadParameter(f"{name!r} is not an experiment; {suggest(name, known)}")
-    found = list(known.values()) if name is None else [known[name]]
+    chosen = list(known.values()) if name is None else [known[name]]
     if sizes is None:
-        return found
+        return chosen
     number = option.whole(100, MAX_EVENTS // 1000)
     wanted = tuple(sorted({number(text.strip()) for text in sizes.split(",")}))
-    return [one.model_copy(update={"sizes": wanted}) for one in found]
+    return [one.model_copy(update={"sizes": wanted}) for one in chosen]
 
 
 def _builds(one: Experiment, engine: str | None) -> "dict[str, Build]":
-    """The build of each arm: its own, or the engine's."""
+    """Return the build of each arm of an experiment: its own, or the engine's."""
     from nexmark.engines import usable
 
     usual = load().engine(engine).build
@@ -172,7 +194,7 @@ def _builds(one: Experiment, engine: str | None) -> "dict[str, Build]":
 
 
 def _add(name: str | None, known: Mapping[str, Experiment]) -> int:
-    """Add a template to the file, and load it."""
+    """Add a template named `name` to experiments.yaml; leave the file as it was if it is wrong."""
     from nexmark.experiments.template import entry_of
 
     if name is None:
@@ -225,7 +247,7 @@ def latency(
     _, build = option.build_of(engine, show_line)
     _check_real_time(queries, triggers, build.version)
     jars, brokers = connector(build.version, show_line), broker.of_this_machine("latency")
-    found: list[LatencyFigures] = []
+    measured: list[LatencyFigures] = []
     try:
         kafka = KafkaCluster(brokers.up(1, broker.LATENCY_PORT, show_line))
         with tempfile.TemporaryDirectory(prefix="nexmark-latency-") as directory:
@@ -233,25 +255,27 @@ def latency(
             runs = PacedRuns(build, jars, kafka, mark, Path(directory), show_line)
             for each, how in product(queries, triggers):
                 for at in rates:
-                    found.append(runs.run(each, how, at, seconds, warm_up, option.confs_of(conf)))
-                    p50, _, p99, _ = found[-1].percentiles
+                    run = runs.run(each, how, at, seconds, warm_up, option.confs_of(conf))
+                    measured.append(run)
+                    p50, _, p99, _ = run.percentiles
                     show_line(f"{each} {how} at {at:,}/s: p50 {p50:,} ms, p99 {p99:,} ms")
-                    if until_behind and (found[-1].invalid or not found[-1].keeps_up):
+                    if until_behind and (run.invalid or not run.keeps_up):
                         break
     finally:
         brokers.down()
     print(f"\nSpark {build.version}; milliseconds")
-    print(columns((*_HEADS, "remark"), [_row(each) for each in found]))
+    print(columns((*_HEADS, "remark"), [_row(each) for each in measured]))
     if until_behind:
-        print(f"\n{sustained(found)}")
-    option.write(out, {"spark_version": build.version, "runs": [asdict(each) for each in found]})
-    return int(any(each.invalid for each in found))
+        print(f"\n{sustained(measured)}")
+    option.write(out, {"spark_version": build.version, "runs": [asdict(run) for run in measured]})
+    return int(any(run.invalid for run in measured))
 
 
-def sustained(found: "list[LatencyFigures]") -> str:
-    """For each query and trigger the highest rate that it keeps up with."""
+def sustained(measured: "list[LatencyFigures]") -> str:
+    """Return a line for each query and trigger, with the highest rate that the query sustains."""
     lines = []
-    for (query, trigger), runs in grouped(found, lambda each: (each.query, each.trigger)).items():
+    by_query = grouped(measured, lambda run: (run.query, run.trigger))
+    for (query, trigger), runs in by_query.items():
         kept = [each.rate for each in runs if each.keeps_up and not each.invalid]
         rate = f"{max(kept):,}/s" if kept else f"below {runs[0].rate:,}/s"
         more = ", and maybe more" if all(each.keeps_up for each in runs) else ""
@@ -260,7 +284,7 @@ def sustained(found: "list[LatencyFigures]") -> str:
 
 
 def _rates(text: str) -> tuple[list[int], bool]:
-    """The rates of `--rate`, and whether to stop where a query falls behind."""
+    """Return the rates of `--rate` (events/s), and whether to stop where a query falls behind."""
     number = option.whole(1, 1_000_000)
     first, dash, last = text.partition("-")
     if not dash:
@@ -272,7 +296,7 @@ def _rates(text: str) -> tuple[list[int], bool]:
 
 
 def _check_real_time(queries: list[str], triggers: list[str], version: str) -> None:
-    """Refuse, before anything is started, what Spark cannot run in Real-Time Mode."""
+    """Refuse a query that Spark cannot run in Real-Time Mode, before anything is started."""
     from nexmark_jobs.real_time import refusal
 
     for query in queries if "real-time" in triggers else ():
@@ -292,8 +316,9 @@ def _row(each: "LatencyFigures") -> list[str]:
 
 
 def _listed(option: str, text: str, known: tuple[str, ...]) -> list[str]:
-    found = list(known) if text == "both" and "micro-batch" in known else text.split(",")
-    for each in found:
-        if each not in known:
-            raise typer.BadParameter(f"{option}: {each!r} is not known; take {', '.join(known)}")
-    return found
+    """Return the names in the value of an option, as q0,q17; refuse a name that is not known."""
+    names = list(known) if text == "both" and "micro-batch" in known else text.split(",")
+    for name in names:
+        if name not in known:
+            raise typer.BadParameter(f"{option}: {name!r} is not known; take {', '.join(known)}")
+    return names

@@ -1,7 +1,7 @@
-"""Airflow started here, with these DAGs, on 127.0.0.1: `nexmark ui`, `nexmark backfill`.
+"""Start a private Airflow with these DAGs on 127.0.0.1, for `nexmark ui` and `nexmark backfill`.
 
 Each component runs in a process group of its own. All are ended on Ctrl-C or SIGTERM, and when one
-of them ends; after kill -9 their reaper does it (`nexmark.reaper`).
+of them ends; after kill -9 their reaper ends them (`nexmark.reaper`).
 
 A backfill is created in Airflow and waited for. Where `nexmark ui` runs, its scheduler does the
 work and goes on with it when this is interrupted; else Airflow is started until it is done.
@@ -37,23 +37,27 @@ from nexmark.web.entry import PREFIX
 from nexmark_jobs.host.processes import owned
 
 _POLL_S = 0.5
-#: The scheduler runs only the nights of this backfill, and no night that is due: a DAG that is
-#: switched on after a while begins with the last date that it missed.
+#: With this setting the scheduler runs only the nights of this backfill, and no night that is due:
+#: otherwise a DAG that is switched on after a while begins with the last date that it missed.
 _ONLY = {"AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False"}
 
 Creator = Callable[[AirflowApi], backfills.Backfill]
 
 
 def serve(port: int) -> int:
-    """Run `nexmark ui` until interrupted; 0, or NexmarkError when a component ends by itself."""
+    """Run `nexmark ui` until it is interrupted, then return 0.
+
+    Raises:
+        NexmarkError: A component of Airflow ended by itself.
+    """
     for number in (signal.SIGINT, signal.SIGTERM):  # also where it was started in the background
         signal.signal(number, signal.default_int_handler)
     try:
         airflow_home.check_port(port, "nexmark ui --port PORT")
         config = load()
         environment = airflow_home.airflow_environment(config, port)
-        own = Components(environment, port, paths.home() / "logs")
-        with reaper_of_command(environment), closing(own) as components:
+        airflow = Components(environment, port, paths.home() / "logs")
+        with reaper_of_command(environment), closing(airflow) as components:
             show_line("preparing Airflow")
             airflow_home.prepare(environment)
             components.bring_up(API_SERVER)
@@ -74,7 +78,14 @@ def serve(port: int) -> int:
 def run_backfill(
     name: str | None, days: tuple[date, date], params: Mapping[str, Any], reprocess: str, port: int
 ) -> int:
-    """Run the nights of the days from ``days[0]`` to ``days[1]`` of an engine (the newest).
+    """Run the nights of past days of an engine.
+
+    Args:
+        name: The name of the engine; None for the newest one.
+        days: The first and the last day.
+        params: The params of the nights.
+        reprocess: Which days run again of those that have had a night: none, failed or completed.
+        port: The port of the private Airflow.
 
     Returns:
         0 if all nights that have a build are green, else 1.
@@ -87,7 +98,7 @@ def run_backfill(
         airflow_home.check_port(port, "nexmark backfill --port PORT ...")
     environment = airflow_home.airflow_environment(config, port)
     os.environ.update(environment)
-    notifiers()  # ConfigError for one that cannot be had
+    notifiers()  # ConfigError where one of notifications.yaml cannot be made
     show_line("preparing Airflow")
     airflow_home.prepare(environment)
     remedy = "correct what it names, and run this again"
@@ -96,10 +107,10 @@ def run_backfill(
         backfills.create, dag_id=engine.dag_id, days=days, conf=params, reprocess=reprocess
     )
     if running:
-        found = _run_there(airflow_home.own_airflow(port), engine.dag_id, create_it)
+        runs = _run_there(airflow_home.own_airflow(port), engine.dag_id, create_it)
     else:
-        found = _run_here(config, environment, port, engine.dag_id, create_it)
-    rows = backfills.outcomes(engine.dag_id, found)
+        runs = _run_here(config, environment, port, engine.dag_id, create_it)
+    rows = backfills.outcomes(engine.dag_id, runs)
     texts = [(row.day.isoformat(), *row[1:4]) for row in rows]
     show_line(columns(("date", "build", "state", "verdicts"), texts))
     return 1 if any(row.failed for row in rows) else 0
@@ -108,7 +119,14 @@ def run_backfill(
 def _check(
     config: Config, engine: Engine, days: tuple[date, date], params: Mapping[str, Any]
 ) -> None:
-    """NexmarkError for what would make every night fail, or leave none."""
+    """Raise NexmarkError if every night of a backfill would fail, or there would be none.
+
+    Args:
+        config: The configuration.
+        engine: The engine.
+        days: The first and the last day.
+        params: The params of the nights.
+    """
     first, last = days
     if first > last:
         raise NexmarkError(f"backfill: --from {first} is after --to {last}; exchange them")
@@ -135,7 +153,7 @@ def _check(
 
 
 def _run_there(api: AirflowApi, dag_id: str, create_it: Creator) -> list[backfills.DagRun]:
-    """Let the scheduler that runs work on a backfill; its runs when all have ended."""
+    """Let the scheduler of `nexmark ui` run a backfill; return its runs when all have ended."""
     if backfills.is_paused(api, dag_id):
         raise NexmarkError(
             f"{dag_id} is paused: switch it on in Airflow (the last night that it missed "
@@ -153,10 +171,17 @@ def _run_there(api: AirflowApi, dag_id: str, create_it: Creator) -> list[backfil
 def _run_here(
     config: Config, environment: dict[str, str], port: int, dag_id: str, create_it: Creator
 ) -> list[backfills.DagRun]:
-    """Start Airflow for a backfill; its runs when all have ended.
+    """Start Airflow for a backfill; return the backfill's runs when all have ended.
 
-    The API server runs from before the scheduler to after it: what an earlier backfill or this one
-    leaves unfinished is ended while nobody works on it.
+    The API server starts before the scheduler and ends after it: runs that an earlier backfill or
+    this one leaves unfinished are ended while no scheduler works on them.
+
+    Args:
+        config: The configuration.
+        environment: The environment variables of the private Airflow.
+        port: The port of the private Airflow.
+        dag_id: The DAG of the nights.
+        create_it: Creates the backfill.
     """
     logs = paths.home() / "logs"
     logs.mkdir(parents=True, exist_ok=True)
@@ -182,14 +207,14 @@ def _run_here(
 
 
 def _end(config: Config, api: AirflowApi, backfill: backfills.Backfill) -> None:
-    """End a backfill without a scheduler, and what an unfinished night of it has left."""
+    """End a backfill while no scheduler runs, and the clusters that an unfinished night left."""
     unfinished = True
     try:
         unfinished = not all(run.ended for run in backfills.runs(api, backfill))
         backfills.close(api, backfill.id, backfill.dag_id)
     finally:
-        opened = [open_cluster(x, paths.home()) for x in config.all_clusters]
-        for cluster in opened if unfinished else ():
+        clusters = [open_cluster(each, paths.home()) for each in config.all_clusters]
+        for cluster in clusters if unfinished else ():
             if cluster.state.exists():
                 clear_cluster(cluster)
 
@@ -200,18 +225,25 @@ def _follow(
     components: Components | None = None,
     progress: IO[str] | None = None,
 ) -> list[backfills.DagRun]:
-    """Report on a backfill until all its runs have ended; return the runs."""
-    told: dict[date, str] = {}
+    """Show the state of each run of a backfill until all have ended; return the runs.
+
+    Args:
+        api: The API of the Airflow that runs it.
+        backfill: The backfill.
+        components: The components of Airflow that this command started; None if it started none.
+        progress: The file to which the nights write their progress; None if they write none.
+    """
+    shown: dict[date, str] = {}  # the state of each run that was shown last
     terminal = Terminal(sys.stdout)
     while True:
         if components:
             components.check_alive()
-        found = backfills.runs(api, backfill)
+        runs = backfills.runs(api, backfill)
         terminal.show_all(progress or ())
-        for run in found:
-            if told.get(run.day, "queued") != run.state and not run.left_out:
+        for run in runs:
+            if shown.get(run.day, "queued") != run.state and not run.left_out:
                 terminal.show(f"{run.day}: {run.state}")
-            told[run.day] = run.state
-        if all(run.ended for run in found):
-            return found
+            shown[run.day] = run.state
+        if all(run.ended for run in runs):
+            return runs
         time.sleep(2 * _POLL_S)

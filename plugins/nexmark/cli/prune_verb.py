@@ -1,4 +1,4 @@
-"""The verb that deletes what nights have left behind."""
+"""The verb `prune`, which deletes what nights have left behind."""
 
 import sys
 from datetime import UTC, datetime

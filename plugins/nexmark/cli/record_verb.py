@@ -16,7 +16,7 @@ def record(
     """Record a night from its files, judge and report it.
 
     0 if it is green, 1 if it is red. Only what the results database lacks is recorded. A night that
-    is there whole stays as it is.
+    the database has whole stays as it is.
     """
     from nexmark.config import paths
     from nexmark.judging import judge_night
@@ -30,9 +30,9 @@ def record(
     night = kept_night(run)
     check_over(night)
     with open_store(db or paths.database_url(), patience_s=BRIEF_S) as store:
-        found = record_lacking(night, store, option.on_stderr)
+        recorded = record_lacking(night, store, option.on_stderr)
         judged = {row.query for row in store.verdicts(night.name)}
-        if found or not judged.issuperset(night.queries):
+        if recorded or not judged.issuperset(night.queries):
             judge_night(night, store, at=store.night(night.name).started)
         else:
             option.on_stderr(f"{night.name}: is recorded and judged already; nothing has changed")

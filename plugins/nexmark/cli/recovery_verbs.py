@@ -105,11 +105,11 @@ def recovery(
     )
     name, build = option.build_of(engine, option.on_stderr)
     with marked_processes(f"recovery {out.absolute()}") as mark:
-        told = recover(build, options, out.absolute(), mark, option.on_stderr)
-    print(json.dumps({"engine": name, **told}, indent=1))
-    if not told["right"]:
-        print(f"recovery: {query}: {'; '.join(told['failures'])}"[:500], file=sys.stderr)
-    return 0 if told["right"] else 1
+        outcome = recover(build, options, out.absolute(), mark, option.on_stderr)
+    print(json.dumps({"engine": name, **outcome}, indent=1))
+    if not outcome["right"]:
+        print(f"recovery: {query}: {'; '.join(outcome['failures'])}"[:500], file=sys.stderr)
+    return 0 if outcome["right"] else 1
 
 
 def _remote(
@@ -145,7 +145,14 @@ def _remote(
 def remote_storage(
     latency_ms: int | None, mb_per_s: int | None, seed: int, fault: "Fault | None" = None
 ) -> "RemoteStorage":
-    """Return the stand-in for remote storage; what is None has its default."""
+    """Return the stand-in for remote storage.
+
+    Args:
+        latency_ms: The latency of a request in milliseconds; None for the default.
+        mb_per_s: The bandwidth in MB/s; None for the default.
+        seed: The seed of latencies and errors.
+        fault: A fault of the storage; None for none.
+    """
     from nexmark.recovery.remote_storage import RemoteStorage
 
     latency = _LATENCY_MS if latency_ms is None else latency_ms
@@ -154,7 +161,10 @@ def remote_storage(
 
 @contextmanager
 def marked_processes(what: str) -> Iterator[Mapping[str, str]]:
-    """Yield the variable that marks the processes of a command; they end with the context."""
+    """Yield the environment variable that marks a command's processes; end them with the context.
+
+    `what` names the command in the value of the variable.
+    """
     mark = owner_mark(paths.home(), what)
     try:
         yield {OWNER_VARIABLE: mark}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from nexmark.store.query_history import LevelChange, QueryHistory, RatioPoint
     from nexmark.store.table_rows import AcceptanceRow
 
-#: Characters of a build's name that are shown: enough to tell it by.
+#: How many characters of a build's name are shown: enough to tell builds apart.
 _BUILD = 19
 #: The highest confidence in a date that is printed.
 _SURE = 0.999
@@ -72,18 +72,18 @@ def history(
 
     with option.opened(db) as opened, opened.at_one_moment() as store:
         wanted = {"engine": engine, "workload": workload, "cluster": cluster}
-        found = store.history(query, metric or CPU, wanted)
-        measured = [point for point in found.points if point.verdict.shift is not None]
+        recorded = store.history(query, metric or CPU, wanted)
+        measured = [point for point in recorded.points if point.verdict.shift is not None]
         day = f"{since:%Y-%m-%d}" if since else None
         if measured and format == "table":
             last, now = store.night(measured[-1].verdict.night), datetime.now(UTC)
-            creeps = creeps_of(store, last, query, found.metric, day, now)
+            creeps = creeps_of(store, last, query, recorded.metric, day, now)
         else:
             creeps = []
     if format == "csv":
-        write_history(found, sys.stdout)
+        write_history(recorded, sys.stdout)
     else:
-        _print_history(found, limit)
+        _print_history(recorded, limit)
         print("accepted builds, multiplied:" if creeps else "accepted builds, multiplied: none")
         for creep in creeps:
             print(f"  {creep.words}")
@@ -107,7 +107,10 @@ def _print_history(history: "QueryHistory", limit: int) -> None:
 
 
 def write_history(history: "QueryHistory", stream: TextIO) -> None:
-    """Write a row of CSV for each night; ``change`` is the ratio of a change that it begins."""
+    """Write a row of CSV for each night.
+
+    The column ``change`` has the ratio of a change that begins with the night.
+    """
     changes = {change.first.verdict.night: change.change.ratio for change in history.changes}
     lines = [_csv_line(point, changes.get(point.verdict.night)) for point in history.points]
     writer = csv.DictWriter(stream, list(lines[0]), lineterminator="\n")
@@ -157,11 +160,11 @@ def _build(point: "RatioPoint") -> str:
     return f"{point.version} {point.verdict.build[:_BUILD]}"
 
 
-def _change(found: "LevelChange") -> str:
-    ratio, sure = found.change.ratio, min(found.change.confidence, _SURE)
+def _change(level: "LevelChange") -> str:
+    ratio, sure = level.change.ratio, min(level.change.confidence, _SURE)
     change = f"{abs(ratio - 1):.1%} {'more' if ratio > 1 else 'less'}, {sure:.1%} sure"
-    builds = f"from {_build(found.last)} to {_build(found.first)}"
-    return f"{found.first.started:{TIME}}  {change}: {builds} (night {found.first.verdict.night})"
+    builds = f"from {_build(level.last)} to {_build(level.first)}"
+    return f"{level.first.started:{TIME}}  {change}: {builds} (night {level.first.verdict.night})"
 
 
 def _acceptance(row: "AcceptanceRow", state: str) -> tuple[str, ...]:
@@ -174,11 +177,11 @@ def nights(limit: Limit = 20, db: option.Database = None) -> None:
     from nexmark.store.store import MOST_ROWS
 
     with option.opened(db) as opened, opened.at_one_moment() as store:
-        found = store.nights(min(limit, MOST_ROWS))
-        if not found:
+        newest = store.nights(min(limit, MOST_ROWS))
+        if not newest:
             print("No run is recorded yet.")
         accepted = Counter(row.night_id for row in store.acceptances())
-        for night in found:
+        for night in newest:
             verdicts = Counter(row.value for row in store.verdicts(night.id))
             summary = ", ".join(f"{number} {value}" for value, number in verdicts.most_common())
             baseline = f"  baseline of {accepted[night.id]} queries" if accepted[night.id] else ""
@@ -257,13 +260,13 @@ def verify(
     from nexmark.evidence import signoffs
 
     problems = signoffs.verify(directory)
-    found = signoffs.seal(directory)
-    if seal and seal.lower() != found:
-        problems.append(f"seal: is {found}, not the one given: the whole bundle was replaced")
+    actual = signoffs.seal(directory)
+    if seal and seal.lower() != actual:
+        problems.append(f"seal: is {actual}, not the one given: the whole bundle was replaced")
     for problem in problems:
         print(f"{directory}: {problem}", file=sys.stderr)
     if not problems:
-        print(f"{directory}: unchanged; seal {found}")
+        print(f"{directory}: unchanged; seal {actual}")
     return 1 if problems else 0
 
 
@@ -298,19 +301,19 @@ def validate(
 
     docs = None if data_docs is None else str(data_docs)
     try:
-        found = checked(query, str(output), str(events), docs, sink)
+        outcome = checked(query, str(output), str(events), docs, sink)
     except (ConfigError, ExpectationsError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    numbers = found.statistics
-    met = found.expectations_evaluated - found.expectations_failed
+    numbers = outcome.statistics
+    met = outcome.expectations_evaluated - outcome.expectations_failed
     print(
-        f"{found.query}: {'right' if found.success else 'WRONG'}: {met} of "
-        f"{found.expectations_evaluated} expectations met; {numbers['rows']} rows, reference "
+        f"{outcome.query}: {'right' if outcome.success else 'WRONG'}: {met} of "
+        f"{outcome.expectations_evaluated} expectations met; {numbers['rows']} rows, reference "
         f"{numbers['reference_rows']}, from {numbers['events']} events in {numbers['seconds']} s"
     )
-    for failure in found.failures:
+    for failure in outcome.failures:
         print(f"  {failure}")
-    if found.docs:
-        print(f"Data Docs: {found.docs}")
-    return 0 if found.success else 1
+    if outcome.docs:
+        print(f"Data Docs: {outcome.docs}")
+    return 0 if outcome.success else 1

@@ -101,7 +101,10 @@ appender.file.strategy.max=3
 
 @dataclass(frozen=True)
 class Broker:
-    """One of the brokers at `addresses`, numbered from 1; their ports begin at `first_port`."""
+    """One of the brokers at `addresses`.
+
+    `number` counts them from 1, in the order of their addresses; their ports begin at `first_port`.
+    """
 
     number: int
     addresses: tuple[str, ...]
@@ -109,18 +112,21 @@ class Broker:
 
     @property
     def address(self) -> str:
-        """Return its host."""
+        """Return the address of the broker's host."""
         return self.addresses[self.number - 1]
 
     @property
     def port(self) -> int:
-        """Return the port of its clients; its controller has the next one."""
+        """Return the port for clients; the broker's controller has the next port."""
         return self.first_port + 2 * (self.number - 1)
 
     def write(self, files: Path, directory: Path) -> None:
-        """Write its configuration to `files`, which is the directory `directory` on its host."""
+        """Write the broker's configuration to the directory `files`.
+
+        `directory` is the path that this directory has on the broker's host.
+        """
         others = brokers_at(self.addresses, self.first_port)
-        voters = (f"{x.number}@{x.address}:{x.port + 1}" for x in others)
+        voters = (f"{each.number}@{each.address}:{each.port + 1}" for each in others)
         settings = _SERVER.format(
             number=self.number,
             voters=",".join(voters),
@@ -139,7 +145,7 @@ class Broker:
             (files / name).write_text(_escaped(text), encoding="ascii")
 
     def formatting(self, directory: Path, class_path: str, common: str) -> list[str]:
-        """Return the command that makes its storage; `common` is the id of the cluster."""
+        """Return the command that makes the broker's storage; `common` is the id of the cluster."""
         return [
             *(str(java_program("java")), "-Xmx128m", "-cp", class_path, _log_option(directory)),
             *("kafka.tools.StorageTool", "format", "--cluster-id", common),
@@ -147,7 +153,7 @@ class Broker:
         ]
 
     def command(self, directory: Path, class_path: str) -> list[str]:
-        """Return the command that runs it."""
+        """Return the command that runs the broker."""
         heap = _HEAP_MB[len(self.addresses)]
         return [
             *(str(java_program("java")), f"-Xms{heap}m", f"-Xmx{heap}m"),
@@ -159,7 +165,7 @@ class Broker:
 
 @dataclass(frozen=True)
 class BrokerStatus:
-    """The present state of a broker; sizes in bytes."""
+    """The present state of a broker: memory that is `resident` and files `stored`, in bytes."""
 
     broker: Broker
     process: Process | None
@@ -213,7 +219,7 @@ class LocalBrokers:
             running = self._processes()
             if len(running) < count:
                 class_path = ":".join(map(str, jars(BROKER, say)))
-                missing = [x for x in brokers if x.number not in running]
+                missing = [broker for broker in brokers if broker.number not in running]
                 if problem := _problem(self.directory, missing):
                     raise KafkaError(problem)
                 try:
@@ -252,9 +258,12 @@ class LocalBrokers:
 
     def _processes(self) -> dict[int, Process]:
         """Return the processes of running brokers, by the number of the broker."""
-        words = ((x, word) for x in owned(self.mark) for word in _proc(x, "cmdline").split("\0"))
-        found = (each for each in words if each[1].startswith(_NUMBER))
-        return {int(word.removeprefix(_NUMBER)): process for process, word in found}
+        return {
+            int(word.removeprefix(_NUMBER)): process
+            for process in owned(self.mark)
+            for word in _proc(process, "cmdline").split("\0")
+            if word.startswith(_NUMBER)
+        }
 
     def _stored(self) -> list[Broker]:
         """Return the brokers that have files, as their configuration describes them."""
@@ -270,12 +279,12 @@ class LocalBrokers:
             process,
             answers=process is not None and broker.number in alone.brokers(),
             resident=sum(map(int, pages)) * os.sysconf("SC_PAGE_SIZE"),
-            stored=sum(x.stat().st_blocks * 512 for x in files.rglob("*") if x.is_file()),
+            stored=sum(file.stat().st_blocks * 512 for file in files.rglob("*") if file.is_file()),
             log=files / "server.log",
         )
 
     def _check_others(self, brokers: list[Broker]) -> None:
-        """Refuse to mix these brokers with another number of them, or with other ports."""
+        """Raise KafkaError if the directory has another number of brokers, or other ports."""
         there = self._stored()
         if there and there != brokers:
             raise KafkaError(
@@ -285,6 +294,7 @@ class LocalBrokers:
             )
 
     def _start(self, brokers: list[Broker], running: Collection[int], class_path: str) -> None:
+        """Start the brokers that are not in `running`, and wait until all of them answer."""
         common = cluster_id(self.directory.glob("broker-*/data/meta.properties"))
         started = {}
         for broker in brokers:
@@ -333,6 +343,7 @@ class LocalBrokers:
         return f"nothing was logged in {files}"
 
     def _end(self) -> list[str]:
+        """End all brokers; return a line for each; KafkaError if a process does not end."""
         answer = processes.main({"do": "end", "mark": self.mark, "grace_s": _GRACE_S})
         if answer["left"]:
             pids = " ".join(str(process["pid"]) for process in answer["left"])
@@ -341,9 +352,9 @@ class LocalBrokers:
 
 
 def of_this_machine(purpose: str = "") -> LocalBrokers:
-    """Return the brokers that `nexmark kafka` starts, or others that serve a purpose only.
+    """Return the brokers that `nexmark kafka` starts, or those for one `purpose`.
 
-    Purposes are bench and latency; their brokers have their own directory and ports.
+    Purposes are bench and latency; their brokers have a directory and ports of their own.
     """
     mark = owner_mark(paths.home(), f"kafka {purpose or 'brokers'}")
     return LocalBrokers(paths.home() / "kafka" / purpose, mark)
@@ -367,7 +378,7 @@ def _counted(brokers: list[Broker]) -> str:
 
 def _escaped(text: str) -> str:
     """Return a text as Java reads it from a properties file in ISO 8859-1."""
-    return "".join(x if x.isascii() else f"\\u{ord(x):04x}" for x in text)
+    return "".join(letter if letter.isascii() else f"\\u{ord(letter):04x}" for letter in text)
 
 
 def _log_option(files: Path) -> str:
@@ -375,7 +386,7 @@ def _log_option(files: Path) -> str:
 
 
 def _proc(process: Process, file: str) -> str:
-    """Return a file that the kernel has of a process; "" if the process has ended meanwhile."""
+    """Return the text of a file in /proc/PID; "" if the process has ended meanwhile."""
     return text_of(f"/proc/{process.pid}/{file}") or ""
 
 

@@ -30,7 +30,7 @@ _CHUNK = 16_000
 
 _PRODUCER = {
     "acks": "all",
-    "enable.idempotence": True,  # in order, and each once, also where a broker is restarted
+    "enable.idempotence": True,  # each event once and in order, also where a broker is restarted
     "linger.ms": 20,
     "batch.size": 262_144,
     "queue.buffering.max.kbytes": 131_072,
@@ -64,7 +64,7 @@ def fill(
     replace: bool = False,
     say: SayNumber = lambda written: None,
 ) -> Filled:
-    """Write events to a new topic: all of them, or the topic is removed again.
+    """Write events to a new topic; if not all reach it, remove the topic again.
 
     Args:
         kafka: The brokers.
@@ -132,8 +132,8 @@ def _produce(
     """
     failures: list[str] = []
     lost = Undelivered()
-    told = {**ONLY_FAILURES, "error_cb": lambda error: failures.append(error.str())}
-    producer = Producer({**kafka.client(), **_PRODUCER, **told})
+    reports = {**ONLY_FAILURES, "error_cb": lambda error: failures.append(error.str())}
+    producer = Producer({**kafka.client(), **_PRODUCER, **reports})
     number, next_say = 0, time.monotonic() + _EVERY_S
     try:
         while not lost.records and (chunk := list(islice(lines, _CHUNK))):

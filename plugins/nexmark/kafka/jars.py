@@ -60,19 +60,19 @@ class Jar:
 
 def connectors() -> tuple[str, ...]:
     """Return the locked versions of Spark's Kafka connector, the oldest first."""
-    found = (path.stem.removeprefix("connector-") for path in _LOCKS.glob("connector-*.lock"))
-    return tuple(sorted(found, key=_numbers))
+    versions = (path.stem.removeprefix("connector-") for path in _LOCKS.glob("connector-*.lock"))
+    return tuple(sorted(versions, key=_numbers))
 
 
 def connector_of(spark_version: str) -> str:
     """Return the version of the connector for a version of Spark.
 
-    It is the connector of the same feature release (4.1 of 4.1.4), else of the newest one before.
-    Spark's internal classes stay where they are within a feature release, so one connector works
-    with every release of it. For each, there is one that Maven Central has whole.
+    It is the connector of the same feature release (4.1 of 4.1.4), else of the newest feature
+    release before it. Within a feature release Spark does not move the classes that a connector
+    uses, so one connector works with all of its maintenance releases.
 
     Raises:
-        KafkaError: There is none.
+        KafkaError: There is no connector for this version of Spark.
 
     >>> connector_of("4.3.0")
     '4.2.0'
@@ -80,9 +80,14 @@ def connector_of(spark_version: str) -> str:
     '4.1.1'
     """
     wanted = _feature(spark_version)
-    fitting = [x for x in connectors() if _feature(x)[:1] == wanted[:1] and _feature(x) <= wanted]
+    features = {version: _feature(version) for version in connectors()}
+    fitting = [
+        version
+        for version, feature in features.items()
+        if feature[:1] == wanted[:1] and feature <= wanted
+    ]
     if not fitting:
-        lines = ", ".join(".".join(map(str, _feature(x))) for x in connectors())
+        lines = ", ".join(".".join(map(str, feature)) for feature in features.values())
         known = f"there is one for Spark {lines} and newer releases of 4; take such a build"
         raise KafkaError(f"kafka: no connector for Spark {spark_version}; {known}")
     return fitting[-1]
@@ -108,6 +113,7 @@ def connector_files(spark_version: str) -> list[Path]:
 
 
 def _feature(version: str) -> tuple[int, ...]:
+    """Return the feature release of a version: (4, 1) of 4.1.4."""
     return _numbers(version)[:2]
 
 
@@ -161,6 +167,7 @@ def _wrong(directory: Path, wanted: Sequence[Jar]) -> Jar | None:
 
 
 def _fetch(name: str, wanted: Sequence[Jar], directory: Path) -> None:
+    """Fetch the jars `wanted` of the set `name` to a directory: all of them, or KafkaError."""
     if problem := java_problem() or disk_problem(directory.parent, _BYTES):
         raise KafkaError(f"jars {name}: {problem}")
     temporary = directory.with_name(f".{name}")
@@ -178,7 +185,7 @@ def _fetch(name: str, wanted: Sequence[Jar], directory: Path) -> None:
 
 
 def _ivy(wanted: Sequence[Jar], target: Path) -> str:
-    """Retrieve the jars into `target`; return the reason why some may be missing."""
+    """Let Ivy fetch jars into `target`; return why a jar that is missing then was not fetched."""
     cache = target.parent.with_name("ivy")
     target.mkdir(parents=True)
     module = target / "ivy.xml"
@@ -209,8 +216,8 @@ def _ivy(wanted: Sequence[Jar], target: Path) -> str:
 
 def pyspark_jars() -> Path:
     """Return the directory of the jars of the installed PySpark."""
-    found = find_spec("pyspark")
-    return Path((found.origin if found else None) or "pyspark").parent / "jars"
+    spec = find_spec("pyspark")
+    return Path((spec.origin if spec else None) or "pyspark").parent / "jars"
 
 
 def _module(wanted: Sequence[Jar]) -> str:

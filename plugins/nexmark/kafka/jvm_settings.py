@@ -1,8 +1,8 @@
-"""The settings of a client of librdkafka, as Spark's clients of Kafka have them.
+"""Translate the settings of a librdkafka client into those for Kafka's own client for the JVM.
 
-This package asks Kafka by librdkafka, in whose words an Airflow connection is written. Queries ask
-by Kafka's own client for the JVM. What cannot be said to both is refused: a query would connect in
-another way than preflight, or not at all.
+This package connects to Kafka with librdkafka, and an Airflow connection has librdkafka's settings.
+Queries connect with Kafka's client for the JVM. A setting that only one of the two has is refused:
+with it a query would connect in another way than preflight does, or not at all.
 
     librdkafka                      JVM
     security.protocol               the same
@@ -15,7 +15,7 @@ another way than preflight, or not at all.
     ssl.endpoint.identification.algorithm  the same; none is an empty text
     client.dns.lookup               the same
 
-Certificates and keys go as texts, because hosts of the cluster do not have the files.
+Certificates and keys are passed as texts, because hosts of the cluster do not have the files.
 """
 
 import json
@@ -53,7 +53,7 @@ _OF_ONE_CLIENT = (
     *("enable.idempotence", "statistics.interval.ms", "debug", "log_level"),
 )
 _HARMLESS = {"enable.ssl.certificate.verification": "true"}
-"""Settings that the JVM's client does not have, with the value as if it had them."""
+"""Settings that the JVM's client does not have, with the value that it behaves by."""
 
 
 def spark_confs(settings: Mapping[str, str]) -> dict[str, str]:
@@ -81,7 +81,9 @@ def _names(settings: Mapping[str, str]) -> dict[str, str]:
     words: dict[str, Callable[[str], str]] = {
         "security.protocol": str.upper,
         "client.dns.lookup": str,
-        "ssl.endpoint.identification.algorithm": lambda x: "" if x.lower() == "none" else x,
+        "ssl.endpoint.identification.algorithm": lambda name: (
+            "" if name.lower() == "none" else name
+        ),
     }
     confs = {name: word(settings[name]) for name, word in words.items() if name in settings}
     mechanism = _mechanism(settings)
@@ -97,8 +99,8 @@ def _login(settings: Mapping[str, str]) -> dict[str, str]:
     mechanism = _mechanism(settings)
     is_used = settings.get("security.protocol", "").upper().startswith("SASL_")
     if mechanism not in _MODULES and (is_used or mechanism):
-        found = f"is {mechanism}" if mechanism else "is missing"
-        raise KafkaError(f"sasl.mechanism: {found}; it has to be one of {', '.join(_MODULES)}")
+        problem = f"is {mechanism}" if mechanism else "is missing"
+        raise KafkaError(f"sasl.mechanism: {problem}; it has to be one of {', '.join(_MODULES)}")
     if "sasl.username" not in settings:
         return {}
     words = [_quoted(name, settings.get(name, "")) for name in ("sasl.username", "sasl.password")]
@@ -119,15 +121,16 @@ def _certificates(settings: Mapping[str, str]) -> dict[str, str]:
     if trusted := _pem(settings, "ssl.ca"):
         confs = {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": trusted}
     key = _pem(settings, "ssl.key")
-    own = {"ssl.keystore.certificate.chain": _pem(settings, "ssl.certificate")}
+    client = {"ssl.keystore.certificate.chain": _pem(settings, "ssl.certificate")}
     if key:
-        own["ssl.keystore.key"] = _plain_key(key, settings.get("ssl.key.password"))
+        client["ssl.keystore.key"] = _plain_key(key, settings.get("ssl.key.password"))
     elif "ssl.keystore.location" in settings:
-        own = _of_keystore(settings["ssl.keystore.location"], settings.get("ssl.keystore.password"))
-    if any(own.values()):
-        if not own.get("ssl.keystore.key") or not own["ssl.keystore.certificate.chain"]:
+        password = settings.get("ssl.keystore.password")
+        client = _of_keystore(settings["ssl.keystore.location"], password)
+    if any(client.values()):
+        if not client.get("ssl.keystore.key") or not client["ssl.keystore.certificate.chain"]:
             raise KafkaError("ssl.certificate, ssl.key: one is without the other; give both")
-        confs |= {"ssl.keystore.type": "PEM", **own}
+        confs |= {"ssl.keystore.type": "PEM", **client}
     return confs
 
 
@@ -149,7 +152,7 @@ def _pem(settings: Mapping[str, str], name: str) -> str:
 
 def _unreadable(name: str, path: str, error: Exception) -> KafkaError:
     why = error.strerror if isinstance(error, OSError) else str(error)
-    return KafkaError(f"{name}: {path} cannot be read: {why}; give the file of a right one")
+    return KafkaError(f"{name}: {path} cannot be read: {why}; name a file that can")
 
 
 def _plain_key(text: str, password: str | None) -> str:
@@ -165,20 +168,20 @@ def _plain_key(text: str, password: str | None) -> str:
 
 
 def _of_keystore(path: str, password: str | None) -> dict[str, str]:
-    """Return the certificates and the key in a file of PKCS #12."""
+    """Return the certificates and the key in a PKCS #12 file, as settings of the JVM's client."""
     from cryptography.hazmat.primitives.serialization import Encoding
     from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
 
     try:
-        found = load_pkcs12(Path(path).read_bytes(), password.encode() if password else None)
+        store = load_pkcs12(Path(path).read_bytes(), password.encode() if password else None)
     except (OSError, ValueError) as error:
         raise _unreadable("ssl.keystore.location", path, error) from None
-    chain = [each.certificate for each in (found.cert, *found.additional_certs) if each]
+    chain = [each.certificate for each in (store.cert, *store.additional_certs) if each]
     return {
         "ssl.keystore.certificate.chain": "".join(
             each.public_bytes(Encoding.PEM).decode() for each in chain
         ),
-        "ssl.keystore.key": _as_text(found.key) if found.key else "",
+        "ssl.keystore.key": _as_text(store.key) if store.key else "",
     }
 
 

@@ -55,8 +55,8 @@ class KafkaCluster:
     def topics(self) -> list[TopicStatus]:
         """Return the topics that users made, by name; KafkaError if no broker answers."""
         topics = []
-        for name, found in sorted(self._listed().items()):
-            partitions = found.partitions
+        for name, topic in sorted(self._listed().items()):
+            partitions = topic.partitions
             try:
                 ranges = self.offsets(name, len(partitions))
             except KafkaError:
@@ -73,9 +73,9 @@ class KafkaCluster:
         return set(self._listed())
 
     def problem(self) -> str:
-        """Return why topics cannot be made here, or ''; nothing is made."""
+        """Return why this client cannot create topics, or ''; no topic is created."""
         probe = NewTopic("nexmark-preflight", 1, -1, config=_KEPT)
-        admin = self._admin()  # a client that is gone cannot answer
+        admin = self._admin()  # kept in a variable: a client that Python has freed cannot answer
         try:
             admin.create_topics([probe], validate_only=True)[probe.topic].result()
         except KafkaException as error:
@@ -98,7 +98,7 @@ class KafkaCluster:
         Raises:
             KafkaError: The topic exists already, or the brokers refuse.
         """
-        admin = self._admin()  # a client that is gone cannot answer
+        admin = self._admin()  # kept in a variable: a client that Python has freed cannot answer
         new = NewTopic(name, partitions, replicas, config={**_KEPT, **config})
         self._wait(admin.create_topics([new], operation_timeout=self.time_out_s), name)
 
@@ -118,20 +118,20 @@ class KafkaCluster:
     def records(self, name: str) -> Iterator[Message]:
         """Yield the records of the first partition, in order; KafkaError if some do not come."""
         ((begin, end),) = self.offsets(name, 1)
-        found = 0
+        read = 0
         with self.consumer() as consumer:
             consumer.assign([TopicPartition(name, 0, begin)])
-            while found < end - begin:
+            while read < end - begin:
                 records = consumer.consume(5_000, timeout=10)
                 if not records:
-                    raise KafkaError(f"kafka: {name} has {end - begin} records, got {found}")
-                found += len(records)
+                    raise KafkaError(f"kafka: {name} has {end - begin} records, got {read}")
+                read += len(records)
                 yield from records
 
     def consumer(self, fetch: Mapping[str, str] = _NONE) -> closing[Consumer]:
-        """Return a context with a consumer; `fetch` are more settings of it.
+        """Return a context with a consumer; `fetch` has more settings for the consumer.
 
-        It commits no offsets: another program's group may have the same name.
+        The consumer commits no offsets: another program's group may have the same name.
         """
         group = {"group.id": "nexmark", "enable.auto.commit": False}
         return closing(Consumer({**self.client(), **fetch, **group}))
@@ -162,15 +162,15 @@ class KafkaCluster:
     def _admin(self) -> AdminClient:
         try:
             return AdminClient(self.client())
-        except KafkaException as error:  # a setting that there is not, or cannot be
+        except KafkaException as error:  # a setting that librdkafka does not have, or a bad value
             raise KafkaError(f"kafka {self.servers}: {error.args[0].str()}; correct it") from None
 
     def _listed(self) -> dict[str, TopicMetadata]:
         try:
-            found = self._admin().list_topics(timeout=self.time_out_s).topics
+            topics = self._admin().list_topics(timeout=self.time_out_s).topics
         except KafkaException as error:
             raise self._refused("no answer", error) from None
-        return {name: topic for name, topic in found.items() if not name.startswith("__")}
+        return {name: topic for name, topic in topics.items() if not name.startswith("__")}
 
     def _wait(self, futures: Mapping[str, Future[None]], name: str) -> None:
         try:
@@ -233,9 +233,9 @@ def _pass(consumer: Consumer, topic: str, partitions: int, count: int) -> float:
     first = consumer.consume(1, timeout=_PATIENCE_S)
     began, read = time.monotonic(), len(first)
     while read < count:
-        found = consumer.consume(min(_CHUNK, count - read), timeout=_PATIENCE_S)
-        if not found:
+        records = consumer.consume(min(_CHUNK, count - read), timeout=_PATIENCE_S)
+        if not records:
             late = f"sent {read:,} of {count:,} records within {_PATIENCE_S:.0f} s"
             raise KafkaError(f"kafka: topic {topic} {late}; see: nexmark kafka status")
-        read += len(found)
+        read += len(records)
     return read / max(time.monotonic() - began, 1e-3)

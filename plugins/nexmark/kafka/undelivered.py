@@ -22,7 +22,7 @@ _USUAL = "look at the brokers (nexmark kafka status)"
 
 @dataclass
 class Undelivered:
-    """The records that a producer reported as not delivered; it is called with each report."""
+    """The records that a producer could not deliver; the producer calls it with each report."""
 
     records: int = 0
     first: str = ""

@@ -2,7 +2,7 @@
 
 The tests are from Jay Kreps, "Benchmarking Apache Kafka: 2 million writes per second (on three
 cheap machines)", 2014: three brokers, 6 partitions, records of 100 bytes. Rates depend on the
-machine; ratios between tests carry over, so they are printed beside the ratios of the article.
+machine, ratios of two rates depend less on it; so they are printed beside the article's ratios.
 """
 
 import contextlib
@@ -24,7 +24,8 @@ SIZES = (10, 100, 1_000, 10_000, 100_000)
 
 Rate = Callable[[], Throughput]
 Client = contextlib.AbstractContextManager[Rate]
-"""A program that runs in the context; what it yields waits for its end and returns its rate."""
+"""A context in which a program runs; it yields a function that waits for the program's end and
+returns the program's rate."""
 
 _PARTS = 5
 _MIN_RECORDS = 200
@@ -33,11 +34,11 @@ _LATENCY_RECORDS = 3_000
 
 @dataclass(frozen=True)
 class BrokerTest:
-    """A test, and the records per second that the article reports; None where it has no figure."""
+    """A test of the article."""
 
     id: str
     what: str
-    text: float | None
+    text: float | None  # records per second in the article; None where it has no figure
     replicas: int = 1
 
 
@@ -60,13 +61,13 @@ TESTS = {
 
 @dataclass(frozen=True)
 class RateRatio:
-    """The rate of one test divided by another's; `shared` says why one machine cannot show it."""
+    """The rate of one test divided by the rate of another test."""
 
-    over: str
-    under: str
-    text: float
+    over: str  # the test whose rate is divided
+    under: str  # the test by whose rate it is divided
+    text: float  # the ratio in the article
     meaning: str
-    shared: str = ""
+    shared: str = ""  # why brokers and clients on one machine cannot show it
 
 
 _FOLLOWERS = "followers and clients share the cores of this machine: not to be compared"
@@ -82,11 +83,11 @@ RATIOS = (
 
 @dataclass(frozen=True)
 class BenchRow:
-    """The figures of a test, per second; a test of latencies has no rates."""
+    """The measured figures of a test; a test of latencies has no rates."""
 
     id: str  # of K9 with the size; `K5 first` is the first fifth
-    records: Spread | None
-    megabytes: float | None  # of 2^20 bytes
+    records: Spread | None  # per second
+    megabytes: float | None  # per second, of 2^20 bytes
     clients_cpu_s: float  # processor time, the median of a run
     brokers_cpu_s: float | None  # None where the brokers are on other machines
     latencies: Latencies | None = None
@@ -98,9 +99,9 @@ class Bench:
 
     kafka: KafkaCluster
     tools: Tools
-    brokers_cpu_s: Callable[[], float | None]  # the processor time that they have used so far
-    records: int  # of a run, without the warm-up
-    runs: int  # that are measured, of each test, after one that is not
+    brokers_cpu_s: Callable[[], float | None]  # the processor time (s) that they have used so far
+    records: int  # how many records a run writes, without the warm-up
+    runs: int  # how many runs of each test are measured; one more comes before them
     say: Say
 
     def run(self, tests: list[str]) -> list[BenchRow]:
@@ -136,7 +137,7 @@ class Bench:
             return self._together(partial(self._producer, topic, acks), clients)
 
     def _producer(self, topic: str, acks: str) -> Client:
-        """Start a producer that warms up with as many records as are measured."""
+        """Return a producer that warms up with as many records as are measured."""
         warm = self.records
         return self.tools.producer(topic, warm + self.records, RECORD_BYTES, acks, warm_up=warm)
 
@@ -145,7 +146,8 @@ class Bench:
         with contextlib.ExitStack() as stack:
             running = [stack.enter_context(client()) for _ in range(number)]
             rates = [rate() for rate in running]
-        return Throughput(sum(x.records for x in rates), sum(x.megabytes for x in rates))
+        records, megabytes = (sum(column) for column in zip(*map(astuple, rates), strict=True))
+        return Throughput(records, megabytes)
 
     def _beside(self, topic: str) -> Throughput:
         """Return the rate of a consumer while a producer writes to the same topic."""
@@ -160,11 +162,11 @@ class Bench:
         with self._topic(test.replicas) as topic:
             run = partial(self._together, partial(self._producer, topic, "1"), 1)
             numbers = range(1, _PARTS + 1)
-            parts = [self._measured(f"K5 part {x}", run, once=True) for x in numbers]
+            parts = [self._measured(f"K5 part {number}", run, once=True) for number in numbers]
         return [replace(parts[0], id="K5 first"), replace(parts[-1], id="K5")]
 
     def _sized(self, size: int) -> BenchRow:
-        """Measure records of another size, with as many bytes in all."""
+        """Measure records of `size` bytes; there are fewer of them where they are larger."""
         records = max(_MIN_RECORDS, self.records * RECORD_BYTES // size // 2)
 
         def written() -> Throughput:
@@ -175,15 +177,15 @@ class Bench:
         return self._measured(f"K9 {size:,} B", written)
 
     def _end_to_end(self, test: BrokerTest) -> BenchRow:
-        found: list[Latencies] = []
+        runs: list[Latencies] = []
 
         def measured() -> Throughput:
             with self._topic(test.replicas) as topic:
-                found.append(self.tools.latencies(topic, _LATENCY_RECORDS, RECORD_BYTES, "all"))
+                runs.append(self.tools.latencies(topic, _LATENCY_RECORDS, RECORD_BYTES, "all"))
             return Throughput(0, 0)
 
         row = self._measured(test.id, measured)
-        each = zip(*map(astuple, found[1:]), strict=True)
+        each = zip(*map(astuple, runs[1:]), strict=True)
         middle = Latencies(*(round(statistics.median(percentile)) for percentile in each))
         return replace(row, records=None, megabytes=None, latencies=middle)
 
@@ -220,9 +222,9 @@ class Bench:
             self.kafka.delete(name)
 
 
-def ratio(found: RateRatio, rows: list[BenchRow]) -> float | None:
-    """Return the measured ratio; None where one of its tests did not run."""
+def ratio(tests: RateRatio, rows: list[BenchRow]) -> float | None:
+    """Return the measured ratio of two tests; None where one of them did not run."""
     rates = {row.id: row.records.median for row in rows if row.records is not None}
-    if found.over not in rates or found.under not in rates:
+    if tests.over not in rates or tests.under not in rates:
         return None
-    return rates[found.over] / rates[found.under]
+    return rates[tests.over] / rates[tests.under]

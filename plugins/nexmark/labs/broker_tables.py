@@ -12,7 +12,7 @@ _RATIO_HEADS = ("ratio", "here", "the text", "what it says")
 
 
 def broker_figures(rows: Sequence[BenchRow], *, is_shared: bool) -> dict[str, Any]:
-    """Return the figures of tests and ratios, to be kept.
+    """Return the figures of tests and ratios as the results database keeps them.
 
     `is_shared` says that brokers and clients are on one machine.
     """

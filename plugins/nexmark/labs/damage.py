@@ -16,7 +16,7 @@ _ENDINGS = (".delta", ".changelog", ".zip")
 
 
 def damage(kind: str, checkpoint: Path) -> bool:
-    """Do one kind of `DAMAGES` to a checkpoint; return False if its state store has no such files.
+    """Do one kind of `DAMAGES` to a checkpoint; return False if it has no files of that kind.
 
     Checksum files beside the data stay as they are.
 
@@ -24,13 +24,14 @@ def damage(kind: str, checkpoint: Path) -> bool:
         NexmarkError: The checkpoint has no committed batch with state.
     """
     find, change = DAMAGES[kind]
-    found = find(checkpoint)
-    for path in found:
+    files = find(checkpoint)
+    for path in files:
         change(path)
-    return bool(found)
+    return bool(files)
 
 
 def _last(checkpoint: Path) -> int:
+    """Return the number of the last committed batch."""
     committed = commits(checkpoint)
     if not committed:
         raise NexmarkError(f"{checkpoint}: no batch is committed; run the query for longer")
@@ -46,9 +47,9 @@ def _commit(checkpoint: Path) -> list[Path]:
 
 
 def _version(checkpoint: Path, version: int) -> list[Path]:
-    """Return the files that the state stores have of a version, the biggest first."""
-    found = (checkpoint / "state").glob(f"*/*/**/{version}.*")
-    return _by_size(path for path in found if path.suffix in _ENDINGS)
+    """Return the files of a version of the state, of all state stores, the biggest first."""
+    files = (checkpoint / "state").glob(f"*/*/**/{version}.*")
+    return _by_size(path for path in files if path.suffix in _ENDINGS)
 
 
 def _by_size(paths: Iterable[Path]) -> list[Path]:
@@ -60,10 +61,10 @@ def _all_states(checkpoint: Path) -> list[Path]:
 
     The damage hits every store, because the query may never need the rows of a single one again.
     """
-    found = _version(checkpoint, _last(checkpoint) + 1)
-    if not found:
+    files = _version(checkpoint, _last(checkpoint) + 1)
+    if not files:
         raise NexmarkError(f"{checkpoint}: the last batch has no state; take a query with some")
-    return found
+    return files
 
 
 def _state(checkpoint: Path) -> list[Path]:
@@ -82,8 +83,8 @@ def _sst(checkpoint: Path) -> list[Path]:
     if snapshot.suffix != ".zip":
         return []
     with zipfile.ZipFile(snapshot) as archive:
-        told = archive.read("metadata").decode().split("\n", 1)[1]
-    names = [entry["dfsSstFileName"] for entry in json.loads(told)["sstFiles"]]
+        _, metadata = archive.read("metadata").decode().split("\n", 1)
+    names = [entry["dfsSstFileName"] for entry in json.loads(metadata)["sstFiles"]]
     return _by_size(snapshot.parent / "SSTs" / name for name in names)[:1]
 
 

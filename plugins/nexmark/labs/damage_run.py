@@ -33,11 +33,11 @@ class DamagedRun:
     """A run that resumes from a damaged checkpoint.
 
     Attributes:
-        kind: the damage, as in `nexmark.recovery.damage`.
-        state: the state store, one of `STATES`.
-        place: one of `PLACES`: the file system that the checkpoint is on.
-        directory: the directory of the run, with its copy of the checkpoint.
-        restart: how the run ended.
+        kind: The damage, a key of `nexmark.labs.damage.DAMAGES`.
+        state: The state store, one of `STATES`.
+        place: One of `PLACES`: the file system that the checkpoint is on.
+        directory: The directory of the run, with its copy of the checkpoint.
+        restart: How the run ended.
     """
 
     kind: str
@@ -65,20 +65,20 @@ class DamagedRun:
 def run_damaged(
     build: Build, query: str, kinds: Sequence[str], events: Input, say: Say
 ) -> list[DamagedRun]:
-    """Start a query with each state store, damage copies of its checkpoint, and resume from them.
+    """Run a query with each state store, damage copies of its checkpoint, and resume from them.
 
-    The undamaged checkpoint is among them, as the control. The place `local` is the file system
-    file:, whose checksum files lie beside the data; `remote` has no checksum files.
+    One copy stays undamaged, as the control. The place `local` is the file system file:, whose
+    checksum files lie beside the data; `remote` has no checksum files.
 
     Args:
-        build: the Spark build.
-        query: the name of the query, which has to keep state.
-        kinds: the kinds of damage.
-        events: the generated events.
-        say: called with each line of progress.
+        build: The Spark build.
+        query: The name of the query, which has to keep state.
+        kinds: The kinds of damage.
+        events: The generated events.
+        say: Called with each line of progress.
 
     Raises:
-        NexmarkError: a first run could not be made, or has no state, or Spark does not start.
+        NexmarkError: A first run could not be made, or has no state, or Spark does not start.
     """
     with temporary_directory("nexmark-damage-") as work:
         confs = RemoteStorage(0, 100_000).confs(build, work / "fault")
@@ -105,7 +105,7 @@ def _name(state: str) -> str:
 
 
 def _damaged(kinds: Sequence[str], work: Path) -> list[DamagedRun]:
-    """Make the damaged copies; a kind of damage that a checkpoint has no file for is left out."""
+    """Make the damaged copies; leave out a kind of damage for which a checkpoint has no file."""
     runs: list[DamagedRun] = []
     for state in STATES:
         for kind in (UNDAMAGED, *kinds):
@@ -125,11 +125,11 @@ def _run(
     """Return the first run of a query, or the one that resumes from a `damaged` checkpoint.
 
     Args:
-        state: the state store, one of `STATES`.
-        query: the name of the query.
-        events: the generated events.
-        directory: the directory of the run.
-        damaged: the damaged checkpoint; None for the first run.
+        state: The state store, one of `STATES`.
+        query: The name of the query.
+        events: The generated events.
+        directory: The directory of the run.
+        damaged: The damaged checkpoint; None for the first run.
     """
     kept = f"{directory}/kept"
     remote = damaged is not None and damaged.place == "remote"

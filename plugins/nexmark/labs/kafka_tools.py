@@ -16,7 +16,7 @@ from nexmark_jobs.cause import last_words
 from nexmark_jobs.host.processes import plain_environment
 
 CONFS: Mapping[str, str] = {"buffer.memory": "67108864", "batch.size": "8196"}
-"""The producers' confs in every test; the text's."""
+"""The confs of the producers in every test, as in the article."""
 
 _PACKAGE = "org.apache.kafka.tools"
 _HEAP = "-Xmx256m"
@@ -46,7 +46,10 @@ class Latencies:
 
 @dataclass(frozen=True)
 class Tools:
-    """Run the tools against one Kafka cluster; producers have the same confs in every test."""
+    """Kafka's own tools, run against one cluster.
+
+    `servers` are its bootstrap servers, `environment` has the variables that mark the processes.
+    """
 
     servers: str
     environment: Mapping[str, str]
@@ -156,10 +159,10 @@ def children_cpu_s() -> float:
 
 def _last(pattern: re.Pattern[str], tool: str, output: str) -> tuple[str, ...]:
     """Return the groups of the last match; KafkaError if there is none."""
-    found = list(pattern.finditer(output))
-    if not found:
+    matches = list(pattern.finditer(output))
+    if not matches:
         raise _unread(tool, output)
-    return found[-1].groups()
+    return matches[-1].groups()
 
 
 def _unread(tool: str, output: str) -> KafkaError:

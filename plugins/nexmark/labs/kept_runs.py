@@ -11,26 +11,29 @@ from nexmark.errors import NexmarkError
 
 @dataclass
 class KeptRuns:
-    """The runs of one measurement, a line of JSON each: the same command goes on after the last.
+    """The runs of one measurement, kept in a file that has a line of JSON for each.
 
-    `of` is what is measured; a file of anything else is refused. `found` is by round and arm.
+    Attributes:
+        of: What is measured, in words: a file that keeps runs of something else is refused.
+        file: The file.
+        figures: The figures of each run, by its round and its arm.
     """
 
     of: str
     file: Path
-    found: dict[tuple[int, str], dict[str, Any]] = field(default_factory=dict)
+    figures: dict[tuple[int, str], dict[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Take what an earlier command has measured; NexmarkError if that asked for others."""
+        """Read the runs of an earlier command; NexmarkError if that measured something else."""
         for line in self.file.read_text().splitlines() if self.file.exists() else ():
             kept = json.loads(line)
             if kept["of"] != self.of:
                 held = f"holds runs of {kept['of']}, not of {self.of}"
                 raise NexmarkError(f"{self.file}: {held}; name another file")
-            self.found[kept["round"], kept["arm"]] = kept
+            self.figures[kept["round"], kept["arm"]] = kept
 
     def keep(self, number: int, arm: str, figures: Mapping[str, Any]) -> None:
-        """Add a run."""
-        self.found[number, arm] = dict(figures)
+        """Add the figures of a run of the round `number`, and write them to the file."""
+        self.figures[number, arm] = dict(figures)
         with self.file.open("a") as file:
             print(json.dumps({"of": self.of, "round": number, "arm": arm, **figures}), file=file)

@@ -1,9 +1,9 @@
-"""Grow the state of a query, and restart the query at each size: how long does it restore?
+"""Grow the state of a query, restart the query at each size, and measure how long it restores.
 
-The query grows once, with snapshots on the local disk. At each size every restart goes on with a
-fresh copy of its checkpoint, so all restarts load the same state. For changelogs, the query first
-goes on from a copy for `DELTAS` batches with changelogs: a restart then loads the snapshot and
-replays these.
+The state grows once, with snapshots on the local disk. At each size every restart begins with a
+fresh copy of the checkpoint, so all restarts load the same state. For changelogs, the query first
+runs `DELTAS` more batches with changelogs in a copy: a restart then loads the snapshot and replays
+these changelogs.
 """
 
 from __future__ import annotations
@@ -49,15 +49,17 @@ OCEANUS = (
 
 @dataclass(frozen=True)
 class Restarted:
-    """One restart.
+    """One restart of the query.
 
     Attributes:
         mode: snapshot or changelog.
         place: local or remote.
         state_mb: The size of the SSTs of the state that it loaded.
-        restore_s: Load and replay, summed over state stores; None if the engine reports neither.
-        interruption_s: From its start to its first commit, less the regular gap between commits.
-        commit_s: The longest commit of an operator in its last batch.
+        restore_s: Seconds of load and replay, summed over state stores; None if the engine reports
+            neither.
+        interruption_s: Seconds from its start to its first commit, less the regular gap between
+            commits.
+        commit_s: Seconds of the longest commit of an operator in its last batch.
     """
 
     mode: str
@@ -120,24 +122,26 @@ def restarts(
             snapshot = kept / f"{size}-snapshot"
             cells = list(product(numbers, MODES, ("local", "remote")))
             names = [(number, f"{size} MB {mode} {place}") for number, mode, place in cells]
-            if not all(name in known.found for name in names):
+            if not all(name in known.figures for name in names):
                 sizes = runs.grown(kept, size, before)
                 say(f"{size} MB: the state has {sizes['snapshot']:.0f} MB")
             for name, (_, mode, place) in zip(names, cells, strict=True):
-                if name not in known.found:
+                if name not in known.figures:
                     restarted = runs.restart(kept / f"{size}-{mode}", mode, place, sizes[mode])
                     known.keep(*name, asdict(restarted))
                     away = f"away for {restarted.interruption_s:.1f} s"
                     say(f"{name[1]}, repetition {name[0]}: {away}")
-                told = known.found[name]
-                yield Restarted(**{each.name: told[each.name] for each in fields(Restarted)})
+                kept_figures = known.figures[name]
+                yield Restarted(
+                    **{each.name: kept_figures[each.name] for each in fields(Restarted)}
+                )
             shutil.rmtree(kept / f"{size}-changelog", ignore_errors=True)
             before = snapshot if snapshot.is_dir() else before
 
 
 @dataclass
 class _Runs:
-    """The runs of a growth, numbered."""
+    """The runs of a query whose state grows; `number` counts them."""
 
     build: Build
     growth: Growth
@@ -146,9 +150,9 @@ class _Runs:
     number: int = 0
 
     def grown(self, kept: Path, size: int, before: Path | None) -> dict[str, float]:
-        """Make the states of a size from the state `before`; return their MB by mode.
+        """Make the states of a size from the state `before`; return their sizes in MB by mode.
 
-        States that an interrupted call has made are used.
+        States that an interrupted call has already made are used.
         """
         ends = (".json", "-snapshot", "-changelog")
         done, snapshot, changed = (kept / f"{size}{end}" for end in ends)
@@ -161,26 +165,26 @@ class _Runs:
             more = self.with_changelogs(changed)
             sizes = {"snapshot": state_mb, "changelog": state_mb * more / rows}
             write_whole(done, json.dumps(sizes))
-        found: dict[str, float] = json.loads(done.read_text())
-        return found
+        sizes_mb: dict[str, float] = json.loads(done.read_text())
+        return sizes_mb
 
     def grow(self, checkpoint: Path, size_mb: int) -> tuple[float, int]:
         """Run until the SSTs have this size; return their size in MB and the number of rows."""
-        told = self._run(
+        last = self._run(
             checkpoint, "snapshot", "local", lambda p: sst_bytes(p[-1]) >= size_mb * _MB
-        )
-        return sst_bytes(told[-1]) / _MB, state_rows(told[-1])
+        )[-1]
+        return sst_bytes(last) / _MB, state_rows(last)
 
     def with_changelogs(self, checkpoint: Path) -> int:
         """Run for `DELTAS` batches with changelogs; return the number of rows."""
-        told = self._run(checkpoint, "changelog", "local", lambda p: len(p) >= DELTAS)
-        return state_rows(told[-1])
+        batches = self._run(checkpoint, "changelog", "local", lambda p: len(p) >= DELTAS)
+        return state_rows(batches[-1])
 
     def restart(self, checkpoint: Path, mode: str, place: str, state_mb: float) -> Restarted:
-        """Restart once, in a copy of the checkpoint.
+        """Restart the query once, in a copy of the checkpoint.
 
         Args:
-            checkpoint: The state to restart from.
+            checkpoint: The directory whose checkpoint the restart begins with.
             mode: snapshot or changelog.
             place: local or remote.
             state_mb: The size of the state, for the result.
@@ -189,17 +193,17 @@ class _Runs:
         shutil.copytree(checkpoint, copy)
         try:
             before, started = set(commits(copy / "checkpoint")), time.time()
-            told = self._run(copy, mode, place, lambda p: len(p) >= _BATCHES)
+            batches = self._run(copy, mode, place, lambda p: len(p) >= _BATCHES)
             made = {n: at for n, at in commits(copy / "checkpoint").items() if n not in before}
         finally:
             shutil.rmtree(copy)
         last = min(made) + _BATCHES - 1
-        operators = told[_BATCHES - 1]["stateOperators"]
+        operators = batches[_BATCHES - 1]["stateOperators"]
         return Restarted(
             mode,
             place,
             state_mb,
-            restore_s(told[0]),
+            restore_s(batches[0]),
             max(0.0, made[min(made)] - started - gaps(made)[last]),
             max(operator["commitTimeMs"] for operator in operators) / 1000,
         )
@@ -211,13 +215,13 @@ class _Runs:
         place: str,
         is_enough: Callable[[list[dict[str, Any]]], bool],
     ) -> list[dict[str, Any]]:
-        """Run the query until its progress is enough, then kill it (SIGKILL); return its progress.
+        """Run the query until it has done enough, then kill it; return its progress by batch.
 
         Args:
             checkpoint: The directory of the checkpoint.
             mode: snapshot or changelog.
             place: local or remote.
-            is_enough: Tells from the progress so far whether the run may end.
+            is_enough: Returns from the progress so far whether the run may end.
         """
         self.number += 1
         remote = place == "remote"
@@ -235,7 +239,7 @@ class _Runs:
         ]
         deadline = time.monotonic() + _RUN_S
         with launcher.started(given, result) as process:
-            while not ((told := progress(result)) and is_enough(told)):
+            while not ((batches := progress(result)) and is_enough(batches)):
                 if process.poll() is not None:
                     raise NexmarkError(
                         f"recovery: {last_words(log_of(result), process.returncode)}"
@@ -243,16 +247,16 @@ class _Runs:
                 if time.monotonic() > deadline:
                     raise NexmarkError(f"recovery: not enough after {_RUN_S:.0f} s; see --grow-to")
                 time.sleep(_POLL_S)
-        return told
+        return batches
 
 
-def cells(found: Sequence[Restarted]) -> list[list[str]]:
+def cells(restarted: Sequence[Restarted]) -> list[list[str]]:
     """Return the rows of the table: mode, place, size, restore, interruption, commit."""
-    groups = grouped(found, lambda each: (each.mode, each.place, each.state_mb))
+    groups = grouped(restarted, lambda each: (each.mode, each.place, each.state_mb))
     return [
         [
             *(mode, place, f"{size:.0f}"),
-            _told([each.restore_s for each in group]),
+            _spread([each.restore_s for each in group]),
             str(Spread.of([each.interruption_s for each in group])),
             str(Spread.of([each.commit_s for each in group])),
         ]
@@ -260,19 +264,22 @@ def cells(found: Sequence[Restarted]) -> list[list[str]]:
     ]
 
 
-def predictions(found: Sequence[Restarted], tasks: int) -> list[list[str]]:
+def predictions(restarted: Sequence[Restarted], tasks: int) -> list[list[str]]:
     """Return the rows of the second table; the rows of Oceanus come last.
 
-    A row has mode, place, seconds per MB and seconds at `TASK_MB` of restore, and the same two of
-    interruption. All figures are of one task: a restore that is summed over `tasks` tasks, which
-    load at the same time, is divided by their number.
+    A row has the mode, the place, the seconds per MB and the seconds at `TASK_MB` of a restore, and
+    the same two figures of an interruption. All are of one task: Spark sums a restore over `tasks`
+    tasks, which load at the same time, so it is divided by their number.
     """
     rows = []
-    for (mode, place), here in sorted(grouped(found, lambda x: (x.mode, x.place)).items()):
+    by_cell = grouped(restarted, lambda each: (each.mode, each.place))
+    for (mode, place), group in sorted(by_cell.items()):
         restore = [
-            (x.state_mb / tasks, x.restore_s / tasks) for x in here if x.restore_s is not None
+            (each.state_mb / tasks, each.restore_s / tasks)
+            for each in group
+            if each.restore_s is not None
         ]
-        away = [(each.state_mb / tasks, each.interruption_s) for each in here]
+        away = [(each.state_mb / tasks, each.interruption_s) for each in group]
         rows.append([mode, place, *_line(restore), *_line(away)])
     return [*rows, *map(list, OCEANUS)]
 
@@ -293,6 +300,7 @@ def _line(points: Sequence[tuple[float, float]]) -> tuple[str, str]:
     return f"{line.slope:.4f}{error}", f"{at:.0f}" if grows else "no growth"
 
 
-def _told(values: Sequence[float | None]) -> str:
-    told = [value for value in values if value is not None]
-    return str(Spread.of(told)) if told else "not reported"
+def _spread(values: Sequence[float | None]) -> str:
+    """Return the spread of the values that were reported, in words."""
+    reported = [value for value in values if value is not None]
+    return str(Spread.of(reported)) if reported else "not reported"

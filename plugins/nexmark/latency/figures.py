@@ -22,10 +22,10 @@ _GROWTH_MS = 1_000
 
 @dataclass(frozen=True)
 class LatencyFigures:
-    """The figures of a paced run, of the events after the warm-up; times in milliseconds.
+    """The figures of a paced run, for the events after the warm-up; times are in milliseconds.
 
-    `p50` and `p99` are the percentiles for comparisons: the broker's clock has whole milliseconds,
-    and here the events of one millisecond are spread over it.
+    `p50` and `p99` are the percentiles for comparisons. The broker's clock has whole milliseconds;
+    these two spread the events of one millisecond over it.
     """
 
     query: str
@@ -36,7 +36,7 @@ class LatencyFigures:
     p50: float
     p99: float
     longest: int
-    lag_p99: float  # how late the producer was
+    lag_p99: float  # how late the producer sent events, 99th percentile
     keeps_up: bool  # whether the latency grows by less than a tenth of the time that passes
     invalid: str  # why the figures cannot be believed; empty if they can
     histogram: str  # all latencies as HdrHistogram encodes them, in base64; they can be added
@@ -66,23 +66,23 @@ def figures(
         sent: All events, the warm-up included.
         from_ms: When the first event that counts was due, in milliseconds since 1970.
     """
-    found = sorted((due, latency) for due, latency in matched.latencies if due >= from_ms)
+    counted = sorted((due, latency) for due, latency in matched.latencies if due >= from_ms)
     histogram = HdrHistogram(1, _LONGEST_MS, _DIGITS)
-    for _, latency in found:
+    for _, latency in counted:
         histogram.record_value(max(0, latency))
     lag = statistics.quantiles(lags, n=100)[98]
     return LatencyFigures(
         query,
         trigger,
         rate,
-        events=len(found),
+        events=len(counted),
         percentiles=tuple(histogram.get_value_at_percentile(at) for at in PERCENTILES),
-        p50=_within(found, 0.5),
-        p99=_within(found, 0.99),
-        longest=max((latency for _, latency in found), default=0),
+        p50=_within(counted, 0.5),
+        p99=_within(counted, 0.99),
+        longest=max((latency for _, latency in counted), default=0),
         lag_p99=lag,
-        keeps_up=_keeps_up(found),
-        invalid=_invalid(matched, found, lag),
+        keeps_up=_keeps_up(counted),
+        invalid=_invalid(matched, counted, lag),
         histogram=histogram.encode().decode(),
         sent=len(sent),
         first_ms=sent[0].due_ms,
@@ -91,10 +91,13 @@ def figures(
     )
 
 
-def _within(found: Sequence[tuple[int, int]], part: float) -> float:
-    """Return a quantile of the latencies, with the events of one millisecond spread over it."""
-    counts = sorted(Counter(latency for _, latency in found).items())
-    rank, below = part * len(found), 0
+def _within(counted: Sequence[tuple[int, int]], part: float) -> float:
+    """Return a quantile of the latencies (ms), with the events of one millisecond spread over it.
+
+    `counted` has the due time and the latency of each event, `part` is between 0 and 1.
+    """
+    counts = sorted(Counter(latency for _, latency in counted).items())
+    rank, below = part * len(counted), 0
     for latency, count in counts:
         if below + count >= rank:
             return latency + (rank - below) / count
@@ -102,10 +105,11 @@ def _within(found: Sequence[tuple[int, int]], part: float) -> float:
     return 0.0
 
 
-def _invalid(matched: Matched, found: Sequence[tuple[int, int]], lag: float) -> str:
-    earliest = min((latency for _, latency in found), default=0)
+def _invalid(matched: Matched, counted: Sequence[tuple[int, int]], lag: float) -> str:
+    """Return the reasons why the figures cannot be believed; "" if they can."""
+    earliest = min((latency for _, latency in counted), default=0)
     reasons = []
-    if not found:
+    if not counted:
         reasons.append("no event has a latency")
     if matched.missing:
         reasons.append(f"{matched.missing:,} events are in no output row")
@@ -116,15 +120,15 @@ def _invalid(matched: Matched, found: Sequence[tuple[int, int]], lag: float) -> 
     return "; ".join(reasons)
 
 
-def _keeps_up(found: Sequence[tuple[int, int]]) -> bool:
-    """Tell whether the latencies do not grow: a line is fitted to (due, latency), in milliseconds.
+def _keeps_up(counted: Sequence[tuple[int, int]]) -> bool:
+    """Return whether the latencies do not grow, by a line through (due time, latency), in ms.
 
-    A query that does only a part of its input per second falls behind by the rest in each second. A
-    growth of less than a second in all is noise of a short run.
+    A query that processes only a part of each second's input falls behind by the rest. A growth of
+    less than a second in all is noise of a short run.
     """
-    if not found:
+    if not counted:
         return False
-    dues, latencies = zip(*found, strict=True)
+    dues, latencies = zip(*counted, strict=True)
     passed = dues[-1] - dues[0]
     if passed == 0:
         return True

@@ -1,6 +1,6 @@
 """Match output records to events: an event's latency ends with the first row that contains it.
 
-The newest `dateTime` of a row would not do: it would hide the events that waited for a batch.
+The newest `dateTime` of a row is not enough: it would hide the events that waited for a batch.
 """
 
 import re
@@ -14,7 +14,10 @@ from nexmark.latency.pacing import PacedEvent
 
 @dataclass(frozen=True)
 class OutputRecord:
-    """A record of the output topic; `appended_ms` is when the broker appended it, since 1970."""
+    """A record of the output topic.
+
+    `appended_ms` is the time when the broker appended it, in milliseconds since 1970.
+    """
 
     appended_ms: int
     key: str | None
@@ -23,12 +26,12 @@ class OutputRecord:
 
 @dataclass(frozen=True)
 class Matched:
-    """The due time and the latency of every event that was found, both in milliseconds.
+    """The events that output rows contain, and how many events and rows do not match.
 
     Attributes:
-        latencies: These pairs.
+        latencies: The due time (ms since 1970) and the latency (ms) of each event in a row.
         missing: How many events are in no row.
-        repeated: How many rows came again.
+        repeated: How many rows were written again.
     """
 
     latencies: list[tuple[int, int]]
@@ -46,7 +49,7 @@ class PerRow:
         """Find each bid in the output, which is in the order of the topic."""
         bids = (event for event in events if event.kind == "bid" and self.selects(event.entity))
         wanted = Counter(event.due_ms for event in bids)
-        found: list[tuple[int, int]] = []
+        latencies: list[tuple[int, int]] = []
         seen: Counter[int] = Counter()
         repeated = 0
         for record in output:
@@ -55,8 +58,8 @@ class PerRow:
             if seen[due] > wanted[due]:
                 repeated += 1
             else:
-                found.append((due, record.appended_ms - due))
-        return Matched(found, wanted.total() - len(found), repeated)
+                latencies.append((due, record.appended_ms - due))
+        return Matched(latencies, wanted.total() - len(latencies), repeated)
 
 
 class PerAuctionAndDay:
@@ -69,14 +72,14 @@ class PerAuctionAndDay:
             if event.kind == "bid":
                 waiting[event.entity["auction"], event.entity["dateTime"][:10]].append(event.due_ms)
         counted: Counter[tuple[int, str]] = Counter()
-        found = []
+        latencies = []
         for record in output:
             key, count = (record.value["auction"], record.value["day"]), record.value["total_bids"]
             for due in waiting[key][counted[key] : count]:
-                found.append((due, record.appended_ms - due))
+                latencies.append((due, record.appended_ms - due))
             counted[key] = max(counted[key], count)
         total = sum(map(len, waiting.values()))
-        return Matched(found, total - len(found), 0)
+        return Matched(latencies, total - len(latencies), 0)
 
 
 _NAMED = ("apple", "google", "facebook", "baidu")

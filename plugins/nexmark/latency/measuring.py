@@ -1,4 +1,4 @@
-"""Measure a query that runs: send events when they are due, then read its rows with their times."""
+"""Measure a running query: send events when they are due, then read its rows with their times."""
 
 import contextlib
 import json
@@ -27,7 +27,7 @@ PARTITIONS = 2
 """The partitions of the input topic."""
 
 SLOTS = 4
-"""Cores: Real-Time Mode needs one for each input partition and one for the shuffle at once."""
+"""The cores of a run: Real-Time Mode occupies one per input partition, and one for the shuffle."""
 
 _CONFS = {"spark.sql.shuffle.partitions": "1", "spark.driver.memory": "2g"}
 _STOP_S = 90
@@ -41,19 +41,19 @@ class Pace:
     trigger: str
     rate: int  # events per second
     warm_up_s: int  # how long the first events are not counted
-    partitions: int  # of the input topic; the output has one: its order is the brokers' own
+    partitions: int  # of the input topic; the output topic has one, so its records have an order
 
 
 @dataclass(frozen=True)
 class Measuring:
-    """Measurements with one Kafka."""
+    """Measurements of queries with one Kafka cluster."""
 
     kafka: KafkaCluster
     say: Say = field(repr=False)
 
     @contextlib.contextmanager
     def topics(self, name: str, partitions: int) -> Iterator[tuple[str, str]]:
-        """Create topics for the input and the output of a query; they are gone after the context.
+        """Create topics for the input and the output of a query; delete them after the context.
 
         Raises:
             KafkaError: The brokers refuse.
@@ -131,23 +131,23 @@ class Measuring:
 
     def _output(self, sink: str) -> list[OutputRecord]:
         """Return all records of the output topic, in their order."""
-        found = []
+        output = []
         for record in self.kafka.records(sink):
             value, key = record.value(), record.key()
             assert isinstance(value, bytes)
             text = key.decode() if isinstance(key, bytes) else None
-            found.append(OutputRecord(record.timestamp()[1], text, json.loads(value)))
-        return found
+            output.append(OutputRecord(record.timestamp()[1], text, json.loads(value)))
+        return output
 
 
 @dataclass(frozen=True)
 class PacedRuns:
-    """Runs of one build against one Kafka."""
+    """Runs of queries on one build with one Kafka cluster."""
 
     build: Build
-    jars: list[Path]  # with which it reads Kafka
+    jars: list[Path]  # Spark's Kafka connector
     kafka: KafkaCluster
-    mark: Mapping[str, str]  # the variable that marks its processes
+    mark: Mapping[str, str]  # the environment variable that marks the processes
     work: Path  # an empty directory for all that is written
     say: Say = field(repr=False)
 

@@ -123,7 +123,7 @@ def _give(producer: Producer, topic: str, line: bytes, partition: int, lost: Und
 
 @contextlib.contextmanager
 def _before_others() -> Iterator[None]:
-    """Let this thread, and those it starts, run before the query, where that is allowed."""
+    """Give this thread, and threads it starts, a higher priority than the query's, if allowed."""
     thread = threading.get_native_id()
     usual = os.getpriority(os.PRIO_PROCESS, thread)
     with contextlib.suppress(PermissionError):
