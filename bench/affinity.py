@@ -32,15 +32,15 @@ SETTINGS = {
 KILLS = ("none", "executor", "worker")
 
 
-def stores(told: Mapping[str, Any]) -> dict[str, int]:
-    """The stores that the batches from the kill on needed, and loaded; without a kill, all.
+def stores(outcome: Mapping[str, Any]) -> dict[str, int]:
+    """Return how many state stores the batches from the kill on needed, and how many they loaded.
 
-    Operators whose loads nothing reports do not count.
+    Without a kill, all batches count. Operators whose loads Spark does not report do not count.
     """
-    first = min((kill["batch"] for kill in told["kills"]), default=1)
+    first = min((kill["batch"] for kill in outcome["kills"]), default=1)
     lines = [
         line
-        for line in told["commit"]
+        for line in outcome["commit"]
         if line["batch"] >= first and line["stores_loaded"] is not None
     ]
     return {
@@ -50,12 +50,12 @@ def stores(told: Mapping[str, Any]) -> dict[str, int]:
 
 
 def row(name: str, runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The row of the table: kill, setting, stores, hit rate, costs."""
+    """Return a row of the table: kill, setting, stores, hit rate, costs."""
     needed, loaded = (sum(run[key] for run in runs) for key in ("needed", "loaded"))
     hits = f"{1 - loaded / needed:.0%}" if needed else "not reported"
     costs = [[run[metric] for run in runs if metric in run] for metric in (RESTORE, INTERRUPTION)]
-    told = [str(Spread.of(values)) if values else "" for values in costs]
-    return [*name.split(), str(needed), str(loaded), hits, *told]
+    spreads = [str(Spread.of(values)) if values else "" for values in costs]
+    return [*name.split(), str(needed), str(loaded), hits, *spreads]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -79,8 +79,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 remote=RemoteStorage(20, 20),
                 conf=SETTINGS[setting],
             )
-            told = right(queries.run(build_of(given.engine), options, plan), len(plan))
-            kept.keep(number, arm, stores(told) | figures_of(told))
+            outcome = right(queries.run(build_of(given.engine), options, plan), len(plan))
+            kept.keep(number, arm, stores(outcome) | figures_of(outcome))
             show_line(f"round {number} {arm}: {kept.figures[number, arm]}")
     rows = [
         row(arm, [run for (_, name), run in kept.figures.items() if name == arm])

@@ -55,7 +55,15 @@ def deviation(cv: float, pairs: int) -> float:
 
 
 def simulate(cv: float, size: float, searches: int, seed: int, builds: int = BUILDS) -> Searches:
-    """Run ``searches`` searches; each draws its first bad build at random."""
+    """Run searches among builds; each search draws its first bad build at random.
+
+    Args:
+        cv: The coefficient of variation of single runs.
+        size: By how much the bad builds are slower; 0.05 is 5 %.
+        searches: The number of searches.
+        seed: The seed of the random numbers.
+        builds: The number of builds.
+    """
     rng = np.random.default_rng(seed)
     world = World("", cv)
     truths = [int(rng.integers(1, builds)) for _ in range(searches)]
@@ -83,9 +91,13 @@ def simulate(cv: float, size: float, searches: int, seed: int, builds: int = BUI
 
 
 def _search(measure: Measure, known: Measure, cv: float, builds: int) -> tuple[int, int]:
-    """Return the build found (-1: none) and the number of measurements.
+    """Return the build that bisection names (-1: none), and the number of measurements.
 
-    The size is not known but measured first, by twice as many pairs.
+    Args:
+        measure: Measures the shift of a build.
+        known: Measures the shift of the last build, by twice as many pairs: the size is not known.
+        cv: The coefficient of variation of single runs.
+        builds: The number of builds.
     """
     names = [str(place) for place in range(builds)]
     search = Bisection(names, known(builds - 1), deviation(cv, 2 * PAIRS))
@@ -96,6 +108,14 @@ def _search(measure: Measure, known: Measure, cv: float, builds: int) -> tuple[i
 
 
 def _plain(measure: Measure, size: float, builds: int, repeats: int) -> tuple[int, int]:
+    """Return the build that plain bisection names, and the number of measurements.
+
+    Args:
+        measure: Measures the shift of a build.
+        size: By how much the bad builds are slower.
+        builds: The number of builds.
+        repeats: How often each build is measured.
+    """
     good, bad, count = 0, builds - 1, 0
     while bad - good > 1:
         middle = (good + bad) // 2
@@ -105,9 +125,10 @@ def _plain(measure: Measure, size: float, builds: int, repeats: int) -> tuple[in
     return bad, count
 
 
-def _summary(found: Sequence[tuple[int, int]], truths: Sequence[int]) -> tuple[float, float]:
-    right = [build == truth for (build, _), truth in zip(found, truths, strict=True)]
-    return float(np.mean(right)), float(np.mean([count for _, count in found]))
+def _summary(answers: Sequence[tuple[int, int]], truths: Sequence[int]) -> tuple[float, float]:
+    """Return the share of right answers, and the mean number of measurements."""
+    right = [build == truth for (build, _), truth in zip(answers, truths, strict=True)]
+    return float(np.mean(right)), float(np.mean([count for _, count in answers]))
 
 
 def cases(searches: int, seed: int) -> Iterator[Searches]:
@@ -124,13 +145,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     line = f"{'CV':>5}{'slower':>8}{'posterior':>17}{'plain':>17}{'plain, repeated':>19}"
     print(f"{line}\n{'-' * len(line)}")
     worst = 1.0
-    for found in cases(options.searches, options.seed):
-        worst = min(worst, found.right)
+    for case in cases(options.searches, options.seed):
+        worst = min(worst, case.right)
         print(
-            f"{found.cv:>5.0%}{found.size:>8.0%}"
-            f"{_cell(found.right, found.measurements):>17}"
-            f"{_cell(found.plain_right, found.plain_measurements):>17}"
-            f"{_cell(found.repeated_right, found.repeated_measurements):>19}",
+            f"{case.cv:>5.0%}{case.size:>8.0%}"
+            f"{_cell(case.right, case.measurements):>17}"
+            f"{_cell(case.plain_right, case.plain_measurements):>17}"
+            f"{_cell(case.repeated_right, case.repeated_measurements):>19}",
             flush=True,
         )
     met = worst >= CONFIDENCE

@@ -57,7 +57,7 @@ def spread(seconds: Sequence[float]) -> Spread:
 
 
 def run(directory: str) -> dict[str, Any]:
-    """Run the canary once, in a Python of its own; its answer."""
+    """Run the canary once in a Python process of its own, and return its answer."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         input=json.dumps({"directory": directory}),
@@ -83,7 +83,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     columns = {n: [a["metrics"][n] for a in answers if n in a["metrics"]] for n in names}
     elapsed = [answer["elapsed_s"] for answer in answers]
     print(f"canary: {args.runs} runs of {np.median(elapsed):.1f} s (at most {max(elapsed):.1f} s)")
-    for problem in dict.fromkeys(x for answer in answers for x in answer["problems"]):
+    problems = dict.fromkeys(problem for answer in answers for problem in answer["problems"])
+    for problem in problems:
         print(f"  {problem}")
     for name, values in columns.items():
         print(_timing(name, values) if name.endswith(TIMING) else _level(name, values))
@@ -93,11 +94,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _timing(name: str, values: Sequence[float]) -> str:
     if len(values) < 2:
         return f"  {name:<14} one run only"
-    found = spread(values)
+    measured = spread(values)
     return (
-        f"  {name:<14} {1000 * found.median_s:8.3f} ms, deviation {found.deviation:6.1%}, "
-        f"range {found.range:6.1%}; two in a row {found.apart:6.1%} apart, "
-        f"at most {found.worst_apart:.1%}"
+        f"  {name:<14} {1000 * measured.median_s:8.3f} ms, deviation {measured.deviation:6.1%}, "
+        f"range {measured.range:6.1%}; two in a row {measured.apart:6.1%} apart, "
+        f"at most {measured.worst_apart:.1%}"
     )
 
 

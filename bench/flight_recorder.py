@@ -50,9 +50,9 @@ _APPLICATION_S = 7200
 
 @dataclass(frozen=True)
 class Overhead:
-    """Of pairs: how much more CPU time with the recorder; 0.02 is 2 % more.
+    """How much more CPU time the pairs took with the recorder; 0.02 is 2 % more.
 
-    `deviation` is the standard deviation of the pairs, None of a single one.
+    `deviation` is the standard deviation of the pairs, None for a single pair.
     """
 
     median: float
@@ -62,13 +62,13 @@ class Overhead:
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[float, float]]) -> Overhead:
-        """Of the figures of pairs: (without the recorder, with it)."""
+        """Return the overhead of pairs, each with the figures without and with the recorder."""
         more = [recorded / plain - 1 for plain, recorded in pairs]
         deviation = stdev(more) if len(more) > 1 else None
         return cls(median(more), min(more), max(more), deviation)
 
     def __str__(self) -> str:
-        """One line."""
+        """Return the overhead in one line."""
         spread = "" if self.deviation is None else f", deviation {self.deviation:.1%}"
         return f"median {self.median:+.1%}, from {self.low:+.1%} to {self.high:+.1%}{spread}"
 
@@ -218,12 +218,12 @@ def _bench(bench: _Bench, count: int) -> int:
     pairs = []
     try:
         for number in range(1, count + 1):
-            found: dict[bool, Measurement] = {}
+            pair: dict[bool, Measurement] = {}
             for recorded in (False, True) if number % 2 else (True, False):
                 name = f"{'recorded' if recorded else 'plain'}-{number}"
-                found[recorded] = bench.measure(name, recorded)
-            basis = _common_basis(found[False], found[True])
-            pairs.append((_cpu(found[False], basis), _cpu(found[True], basis)))
+                pair[recorded] = bench.measure(name, recorded)
+            basis = _common_basis(pair[False], pair[True])
+            pairs.append((_cpu(pair[False], basis), _cpu(pair[True], basis)))
             plain, with_it = pairs[-1]
             print(
                 f"  pair {number}: {plain:.2f} without, {with_it:.2f} with it "
@@ -239,7 +239,7 @@ def _bench(bench: _Bench, count: int) -> int:
 def _common_basis(*measurements: Measurement) -> str:
     from nexmark.model import common_basis
 
-    return common_basis(x.cpu_s_per_mevent_steady for x in measurements)
+    return common_basis(each.cpu_s_per_mevent_steady for each in measurements)
 
 
 def _cpu(measurement: Measurement, basis: str) -> float:
@@ -249,7 +249,7 @@ def _cpu(measurement: Measurement, basis: str) -> float:
 
 
 def _free_ports() -> dict[str, int]:
-    """Ports of its own: a night may run beside it, though not to the good of the figures."""
+    """Return free ports: a night may run at the same time, though the figures suffer from it."""
     free = (port for port in range(_FIRST_PORT, _LAST_PORT) if is_free(port))
     return {name: next(free) for name in _PORTS}
 

@@ -57,7 +57,14 @@ class SourceRates:
 
 
 def measured(given: argparse.Namespace, servers: str, jars: str, name: str) -> SourceRates:
-    """Measure a query in this process."""
+    """Measure a query in this process.
+
+    Args:
+        given: The options of the command line.
+        servers: The bootstrap servers of the broker.
+        jars: Spark's Kafka connector, as `spark.jars` takes it.
+        name: The query.
+    """
     given.conf = [*given.conf, ("spark.jars", jars)]
     spark = queries._session(given)
     try:
@@ -82,7 +89,7 @@ def _steady(spark: SparkSession, options: Options) -> float:
 
 
 def _of(spark: SparkSession, frame: DataFrame, events: int) -> float:
-    """K events per CPU-second of the second time that a frame is read."""
+    """Return thousands of events per CPU-second when a frame is read the second time."""
     clock = JvmClock(spark)
     for _ in range(2):
         before = clock.cpu_s()
@@ -99,16 +106,19 @@ def _options(name: str, source: Sequence[str]) -> Options:
     )
 
 
-def report(found: Mapping[str, SourceRates], filled: float) -> list[GateBar]:
-    """Print a table; returns the bars."""
+def report(rates: Mapping[str, SourceRates], filled: float) -> list[GateBar]:
+    """Print a table of the rates by query, and return the bars.
+
+    `filled` is in thousands of events per CPU-second of the client that filled the topic.
+    """
     print(f"\nfill: {filled:.0f} K events per CPU-second of the client\n")
     print(f"{'':5}{'Kafka':>8}{'datagen':>9}{'ratio':>7}{'read only':>11}{'and parsed':>12}")
-    for name, each in found.items():
+    for name, each in rates.items():
         line = f"{name:5}{each.kafka:8.0f}{each.datagen:9.0f}{each.datagen / each.kafka:7.1f}"
         print(f"{line}{each.read:11.0f}{each.parse:12.0f}")
     bars = [GateBar("fill, K events per CPU-second of the client", filled, FILL, at_least=True)]
-    if "q0" in found:
-        bars.append(GateBar("q0, K events per CPU-second", found["q0"].kafka, Q0, at_least=True))
+    if "q0" in rates:
+        bars.append(GateBar("q0, K events per CPU-second", rates["q0"].kafka, Q0, at_least=True))
     return bars
 
 
@@ -123,10 +133,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if unknown := [name for name in given.queries if name not in QUERIES]:
         parser.error(f"--queries: no query {unknown[0]!r}")
     given.cores, given.heap, given.profile = 2, "6g", "default"
-    own, found = broker.of_this_machine("latency"), {}
+    brokers, rates = broker.of_this_machine("latency"), {}
     jars = ",".join(map(str, connector(pyspark.__version__, show_line)))
     try:
-        servers = own.up(1, broker.LATENCY_PORT, show_line)
+        servers = brokers.up(1, broker.LATENCY_PORT, show_line)
         with tempfile.TemporaryDirectory() as directory:
             script = paths.repository() / "nexmark_jobs" / "dump_events.py"
             words = ["--events", str(given.events), "--tps", "10000", "--format", "json"]
@@ -136,13 +146,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         show_line(str(filled))
         for name in given.queries:
             with ProcessPoolExecutor(1, get_context("spawn")) as process:
-                found[name] = process.submit(measured, given, servers, jars, name).result()
-            show_line(f"{name}: {found[name].kafka:.0f} K events per CPU-second")
+                rates[name] = process.submit(measured, given, servers, jars, name).result()
+            show_line(f"{name}: {rates[name].kafka:.0f} K events per CPU-second")
     finally:
-        own.down()
+        brokers.down()
     load = f"load {os.getloadavg()[0]:.1f} at the end"
     print(f"\nSpark {pyspark.__version__}, {given.events:,} events, {load}; K per CPU-second")
-    bars = report(found, filled.events / filled.cpu_s / 1000)
+    bars = report(rates, filled.events / filled.cpu_s / 1000)
     print("\n".join(["", *map(str, bars)]))
     return 0 if all(bar.met for bar in bars) else 1
 

@@ -49,11 +49,11 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The case without its seed."""
+        """Return the name of the case without its seed."""
         return f"{self.query} {self.engine} {self.state} {self.kill}"
 
     def options(self, kills: int, servers: str | None = None) -> RecoveryOptions:
-        """The run, with `kills` kills."""
+        """Return the options of the run, with `kills` kills."""
         state, _, changelog = self.state.partition("+")
         return RecoveryOptions(
             *(self.query, kills, _EVENTS, _TPS, self.seed, _ROWS, state, bool(changelog)),
@@ -64,35 +64,41 @@ class Case:
 
 
 def cases(engines: Sequence[str], seeds: int) -> list[Case]:
-    """All cases, seed by seed, each shuffled, so that a part of them has some of each kind."""
-    found = []
+    """Return all cases, seed by seed.
+
+    The cases of a seed are shuffled, so that a part of them has some cases of each kind.
+    """
+    shuffled = []
     for seed in range(1, seeds + 1):
         kinds = list(product(QUERIES, engines, STATES, KILLS))
         random.Random(seed).shuffle(kinds)
-        found += [Case(*kind, seed) for kind in kinds]
-    return found
+        shuffled += [Case(*kind, seed) for kind in kinds]
+    return shuffled
 
 
 def ended(queries: KilledQueries, build: Build, options: RecoveryOptions) -> dict[str, Any]:
-    """Run a case; returns what it came to."""
-    queries.events(build, options)  # a failure here is none of the query
+    """Run a case; return whether it failed or was wrong, its kills, and what it left behind."""
+    queries.events(build, options)  # a failure here is not a failure of the query
     try:
-        told = queries.run(build, options)
+        outcome = queries.run(build, options)
     except NexmarkError as error:
-        found: dict[str, Any] = {"failed": str(error)[:500], "wrong": "", "kills": []}
+        figures: dict[str, Any] = {"failed": str(error)[:500], "wrong": "", "kills": []}
     else:
-        moments = [kill["moment"] for kill in told["kills"]]
-        found = {"failed": "", "wrong": "; ".join(told["failures"])[:500], "kills": moments}
-        found["repeated"] = told["repeated_rows"]
-    return found | {"left": queries.left()}
+        moments = [kill["moment"] for kill in outcome["kills"]]
+        figures = {"failed": "", "wrong": "; ".join(outcome["failures"])[:500], "kills": moments}
+        figures["repeated"] = outcome["repeated_rows"]
+    return figures | {"left": queries.left()}
 
 
-def report(found: Mapping[tuple[int, str], Mapping[str, Any]]) -> int:
-    """Print the table, what was wrong, and the bars; 1 if a bar is missed."""
+def report(runs: Mapping[tuple[int, str], Mapping[str, Any]]) -> int:
+    """Print the table, the runs that were not right, and the bars; return 1 if a bar is missed.
+
+    `runs` has what `ended` returned, by the seed and the name of the case.
+    """
     heads = ("engine", "state", "killed", "runs", "kills", "wrong", "failed", "left", "repeated")
     rows: dict[tuple[str, ...], Counter[str]] = {}
     moments: Counter[str] = Counter()
-    for (_, name), run in found.items():
+    for (_, name), run in runs.items():
         counts = {
             "runs": min(1, len(run["kills"])),
             "kills": len(run["kills"]),
@@ -106,7 +112,7 @@ def report(found: Mapping[tuple[int, str], Mapping[str, Any]]) -> int:
     lines.append(["all", "", "", *(str(total[head]) for head in heads[3:])])
     print(f"\n{columns(heads, lines)}\n")
     print("kills hit: " + ", ".join(f"{what} {count}" for what, count in moments.most_common()))
-    for (seed, name), run in found.items():
+    for (seed, name), run in runs.items():
         for key in ("wrong", "failed", "left"):
             if run[key]:
                 print(f"{name}, seed {seed}: {key}: {run[key]}")

@@ -116,7 +116,14 @@ _HEADER = (
 
 
 def _line(name: str, formulation: str, small: QueryRates, large: QueryRates | None) -> str:
-    """Return a row; ``size`` is the figure at the large size over the one at 5 M."""
+    """Return a row of the table; its ``size`` is the figure at the large size by that at 5 M.
+
+    Args:
+        name: The query.
+        formulation: The formulation of the query.
+        small: The rates at 5 M events.
+        large: The rates at the large size; None if it was not measured.
+    """
     line = f"{name:5}{formulation:20}"
     if large:
         line += f"{large.events / 1e6:6.0f} M{large.steady:8.0f}{large.with_end:9.0f}"
@@ -134,14 +141,14 @@ def _line(name: str, formulation: str, small: QueryRates, large: QueryRates | No
 def print_means(small: Mapping[str, float], large: Mapping[str, QueryRates]) -> None:
     """Print the geometric means of what is like for like, and the queries that lose."""
     _print_mean("5 M events", small, PEER)
-    at_30 = {name: own.with_end for name, own in large.items() if own.events == 30_000_000}
+    at_30 = {name: rates.with_end for name, rates in large.items() if rates.events == 30_000_000}
     _print_mean("30 M events", at_30, PEER_LARGE)
 
 
 def _print_mean(label: str, ours: Mapping[str, float], peers: Mapping[str, Peer]) -> None:
     for kind in ("shipped", "reuse"):
         theirs = {name: getattr(peer, kind) for name, peer in peers.items()}
-        ratios = {name: own / theirs[name] for name, own in ours.items() if theirs.get(name)}
+        ratios = {name: rate / theirs[name] for name, rate in ours.items() if theirs.get(name)}
         if ratios:
             slower = [f"{name} {ratio:.2f}" for name, ratio in ratios.items() if ratio < 1]
             print(
@@ -155,7 +162,8 @@ def _median(several: Iterable[QueryRates]) -> QueryRates:
     ordered = list(several)
     events = min(one.events for one in ordered)
     same = [one for one in ordered if one.events == events]
-    return QueryRates(events, median(x.steady for x in same), median(x.with_end for x in same))
+    steady, with_end = median(one.steady for one in same), median(one.with_end for one in same)
+    return QueryRates(events, steady, with_end)
 
 
 def _in_new_process(given: argparse.Namespace, name: str) -> MeasuredQuery:

@@ -43,7 +43,10 @@ METRICS = (RESTORE, COMMIT, INTERRUPTION, CPU)
 
 @dataclass(frozen=True)
 class KilledQueries:
-    """Runs queries with kills, below `work`; `mark` is of their processes."""
+    """Run queries with kills, below the directory `work`.
+
+    `mark` is the environment variable that marks their processes.
+    """
 
     work: Path
     mark: Mapping[str, str]
@@ -51,23 +54,23 @@ class KilledQueries:
     def run(
         self, build: Build, options: RecoveryOptions, plan: Sequence[Kill] | None = None
     ) -> dict[str, Any]:
-        """Run once; returns what `recover` tells, with the CPU time of its processes."""
+        """Run a query once; return what `recover` returns, and the CPU time of the processes."""
         events, out = self.events(build, options), self.work / "out"
         before = children_cpu_s()
         try:
-            told = recover(build, options, out, self.mark, show_line, plan, events)
+            outcome = recover(build, options, out, self.mark, show_line, plan, events)
         finally:
             shutil.rmtree(out, ignore_errors=True)
-        return told | {CPU: (children_cpu_s() - before) * 1e6 / options.events}
+        return outcome | {CPU: (children_cpu_s() - before) * 1e6 / options.events}
 
     def left(self) -> list[str]:
-        """What the runs have left: processes, and files that are not the input."""
+        """Return what the runs have left behind: processes, and files that are not the input."""
         processes = [process.command for process in owned(self.mark[OWNER_VARIABLE])]
         files = [each.name for each in self.work.iterdir() if not each.name.startswith("input")]
         return processes + files
 
     def events(self, build: Build, options: RecoveryOptions) -> Path:
-        """The input for the reference, written once."""
+        """Return the directory of the events for the reference; write them at the first call."""
         place = self.work / "".join(["input", *options.input])
         if not (place / "done").exists():
             shutil.rmtree(place, ignore_errors=True)
@@ -80,7 +83,7 @@ class KilledQueries:
 
 @contextmanager
 def killed_queries(what: str) -> Iterator[KilledQueries]:
-    """Runs that leave nothing behind; all temporary files of this process are theirs."""
+    """Yield a `KilledQueries` whose directory has all temporary files of this process."""
     with (
         tempfile.TemporaryDirectory(prefix="nexmark-kills-", ignore_cleanup_errors=True) as work,
         marked_processes(f"bench {what} {work}") as mark,
@@ -93,20 +96,24 @@ def killed_queries(what: str) -> Iterator[KilledQueries]:
 
 
 def build_of(engine: str) -> Build:
-    """The build of an engine."""
+    """Return the build of an engine."""
     return resolve(load().engines[engine].build, paths.builds_dir(), say=show_line)
 
 
-def right(told: Mapping[str, Any], kills: int) -> Mapping[str, Any]:
-    """The same; NexmarkError if the table is wrong, or the query was not killed so often."""
-    if not told["right"] or len(told["kills"]) < kills:
-        wrong = told["failures"] or [f"reached its end after {len(told['kills'])} kills"]
-        raise NexmarkError(f"{told['query']}: {'; '.join(wrong)}")
-    return told
+def right(outcome: Mapping[str, Any], kills: int) -> Mapping[str, Any]:
+    """Return the outcome of a run.
+
+    Raises:
+        NexmarkError: The final table is wrong, or there were fewer than `kills` kills.
+    """
+    if not outcome["right"] or len(outcome["kills"]) < kills:
+        wrong = outcome["failures"] or [f"reached its end after {len(outcome['kills'])} kills"]
+        raise NexmarkError(f"{outcome['query']}: {'; '.join(wrong)}")
+    return outcome
 
 
 def options_parser(prog: str, text: str | None) -> Parser:
-    """A parser with the options that benchmarks of recovery share."""
+    """Return a parser with the options that benchmarks of recovery share."""
     engines = tuple(load().engines)
     parser = Parser(prog=f"bench.{prog}", description=(text or "").split("\n", 1)[0])
     parser.add_argument("--query", default="q20")
@@ -140,8 +147,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         kept = KeptRuns(of, given.figures or queries.work / "input.jsonl")
         rounds = Rounds(kept, given.query, given.rounds, METRICS)
         for number, arm in rounds.missing("recovery"):
-            told = queries.run(build_of(given.engine), slow if arm == Arm.SLOWED else options, plan)
-            figures = figures_of(right(told, 1)) | {CPU: told[CPU]}
+            of_arm = slow if arm == Arm.SLOWED else options
+            outcome = right(queries.run(build_of(given.engine), of_arm, plan), 1)
+            figures = figures_of(outcome) | {CPU: outcome[CPU]}
             kept.keep(number, arm, figures)
             show_line(
                 f"round {number} {arm}: {', '.join(f'{k} {v:.2f}' for k, v in figures.items())}"

@@ -131,7 +131,7 @@ def _measure(url: str, run: str, times: int) -> Iterator[tuple[str, float]]:
                 raise SystemExit(f"{name}: {response.status_code}: {response.text[:300]}")
         size = len(response.content) / 1000
         figures = (median(used), median(took), max(took), size)
-        print(f"{name:<18} {' '.join(f'{x:>6.0f}' for x in figures)}", flush=True)
+        print(f"{name:<18} {' '.join(f'{figure:>6.0f}' for figure in figures)}", flush=True)
         yield name, median(used)
 
 

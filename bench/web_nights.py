@@ -34,9 +34,15 @@ Row = dict[str, Any]
 
 
 def fill(store: Store, nights: int, queries: Sequence[str], pairs: int) -> str:
-    """Write ``nights`` nights of pairs into an empty database; return the name of the newest.
+    """Write nights of pairs into an empty database; return the name of the newest night.
 
-    Writes them in bulk: recording them one by one, as real nights are, would take half an hour.
+    They are written in bulk: to record them one by one, as real nights are, takes half an hour.
+
+    Args:
+        store: The empty database.
+        nights: The number of nights.
+        queries: The queries of each night.
+        pairs: The number of pairs of each query.
     """
     chance = random.Random(1)
     with store._writing() as session:
@@ -46,8 +52,8 @@ def fill(store: Store, nights: int, queries: Sequence[str], pairs: int) -> str:
     for number in range(nights):
         rows = _night(number, builds, queries, pairs, number >= nights - 3, chance)
         with store._writing() as session:
-            for model, found in rows:
-                session.bulk_insert_mappings(model.__mapper__, found)
+            for model, mappings in rows:
+                session.bulk_insert_mappings(model.__mapper__, mappings)
     return f"{DAG}/{_run_id(nights - 1)}"
 
 

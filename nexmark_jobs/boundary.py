@@ -98,6 +98,15 @@ def _bid(auction: int, at: float, price: int = 100, bidder: int = 1001, **fields
 def _event(
     of: str, at: float, values: dict[str, Any], arrives: float | None = None, **fields: Any
 ) -> Event:
+    """Return an event.
+
+    Args:
+        of: person, auction or bid.
+        at: Its time, in seconds since the first event.
+        values: Its fields.
+        arrives: The time at which it comes, where it is late; None for `at`.
+        fields: Values that replace those in `values`.
+    """
     return Event(of, values | fields, at if arrives is None else arrives)
 
 

@@ -290,7 +290,14 @@ class ProcessTable:
         return None if process is None else process.role
 
     def _track(self, pid: int, role: str, root: int, program: Program) -> bool:
-        """Read the process at every tick from now on; False when it is gone already."""
+        """Read a process at every tick from now on; return False if it has ended already.
+
+        Args:
+            pid: The process.
+            role: Its role in the samples; child for a process that another one started.
+            root: The process whose child it is, or itself.
+            program: What it runs.
+        """
         stat = read_stat(pid)
         if stat is None or (role == "child" and stat.ppid != self._parents[pid]):
             self._parents.pop(pid, None)  # gone, or the pid is another process by now

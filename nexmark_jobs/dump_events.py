@@ -121,6 +121,15 @@ def dump(spark: SparkSession, options: DumpOptions) -> None:
 def _write(
     spark: SparkSession, options: DumpOptions, staging: Path, index: int, numbers: range
 ) -> range:
+    """Write the events of some numbers as one part; return the numbers.
+
+    Args:
+        spark: The session.
+        options: The options of the program.
+        staging: The directory of all parts.
+        index: The number of the part.
+        numbers: The numbers of the events.
+    """
     part = staging / f"part-{index}"
     frame = spark.range(numbers.start, numbers.stop, 1, 1).toDF("n")
     rows = events(frame, options.config).coalesce(1).sortWithinPartitions("n")

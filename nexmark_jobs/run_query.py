@@ -123,6 +123,14 @@ def _reading(options: Options, feed: Feed) -> str:
 
 
 def _sink(spark: SparkSession, options: Options, feed: Feed, formulation: Formulation) -> Sink:
+    """Return the sink of a query; UsageError if the formulation cannot write to it.
+
+    Args:
+        spark: The session.
+        options: The options of the program.
+        feed: The input, whose last batch the sink has to know.
+        formulation: The formulation of the query.
+    """
     directory = options.sink.directory
     if formulation.per_batch is not None:
         if directory is not None:

@@ -51,7 +51,14 @@ def up(cluster: SshCluster, home: Path, say: Callable[[str], None]) -> str:
 
 
 def _start(host: NamespaceHost, broker: Broker, libraries: list[Path], common: str) -> None:
-    """Start a broker with its own copy of the libraries; it is not ready yet."""
+    """Start a broker with a copy of the libraries on its host; do not wait until it is ready.
+
+    Args:
+        host: The host.
+        broker: The broker.
+        libraries: The jars of Kafka.
+        common: The id of the Kafka cluster.
+    """
     files, directory = host.disk / "kafka", Path(host.root) / "kafka"
     broker.write(files, directory)
     (files / "libs").mkdir(exist_ok=True)

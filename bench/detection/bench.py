@@ -28,7 +28,7 @@ from typing import Any
 import yaml
 
 from bench.detection.causes import Cause
-from bench.detection.earlier import teach
+from bench.detection.learning_nights import teach
 from nexmark.config import Engine, load, paths
 from nexmark.config.load import load_gate
 from nexmark.errors import NexmarkError
@@ -90,9 +90,9 @@ class Bench:
         self.directory, self.settings = directory, settings
         kept = directory / "settings.json"
         if kept.exists() and (before := json.loads(kept.read_text())) != asdict(settings):
-            told = ", ".join(f"{name} {value or WORKLOAD}" for name, value in before.items())
+            settled = ", ".join(f"{name} {value or WORKLOAD}" for name, value in before.items())
             raise NexmarkError(
-                f"{directory}: begun with {told}; give these again, or --fresh to start over"
+                f"{directory}: begun with {settled}; give these again, or --fresh to start over"
             )
         for name, changes in (
             (JUDGING, {"calibration_nights": settings.nights}),
@@ -127,7 +127,7 @@ class Bench:
             self._teach(done.run, new)
             for query in new:
                 self._keep(f"learn {query}", Done(done.run, done.minutes / len(new)))
-        return [found for query in queries if (found := self._known(f"learn {query}"))]
+        return [known for query in queries if (known := self._known(f"learn {query}"))]
 
     def _teach(self, run: str, queries: Sequence[str]) -> None:
         gate = load_gate(self.directory / JUDGING / "gate.yaml")
@@ -193,12 +193,12 @@ class Bench:
             Mode.PAIRED,
         ]
         command += ["--queries", ",".join(queries), *options]
-        own = {
+        of_bench = {
             "NEXMARK_HOME": str(self.directory / "home"),
             "NEXMARK_CONF": str(self.directory / conf),
         }
         outside = {name: value for name, value in os.environ.items() if name not in _DATABASES}
-        output = output_of(command, {**outside, **own})
+        output = output_of(command, {**outside, **of_bench})
         name = re.search(r"\. Run (\S+/\S+)$", output, re.MULTILINE)
         if name is None:
             said = " | ".join(output.strip().splitlines()[-5:])
@@ -222,8 +222,8 @@ class Bench:
         return kept
 
     def _known(self, key: str) -> Done | None:
-        found = self._nights().get(key)
-        return Done(**found) if found else None
+        kept = self._nights().get(key)
+        return Done(**kept) if kept else None
 
     def _keep(self, key: str, done: Done) -> Done:
         kept = json.dumps({**self._nights(), key: asdict(done)}, indent=1)

@@ -73,11 +73,11 @@ def choose(names: Sequence[str], queries: Sequence[str]) -> list[Cause]:
     for query in queries:
         if query not in shown:
             raise NexmarkError(f"query {query!r} shows none of the causes; {suggest(query, shown)}")
-    found = [
+    chosen = [
         cause
         for cause in CAUSES
         if (not names or cause.name in names) and (not queries or cause.query in queries)
     ]
-    if not found:
+    if not chosen:
         raise NexmarkError(f"no cause is left: {', '.join(queries)} shows none of those named")
-    return found
+    return chosen

@@ -61,7 +61,14 @@ def _absolute_reverse32(number: Column, bound: int) -> Column:
 
 
 def channel_url(hot: Column, index: Column, bits: Column, config: GeneratorConfig) -> Column:
-    """Return the URL of a channel: a function of (seed, channel)."""
+    """Return the URL of a channel: a function of (seed, channel).
+
+    Args:
+        hot: Whether it is one of the hot channels.
+        index: The number of the channel.
+        bits: Random bits of the channel.
+        config: The configuration of the generator.
+    """
     table = [f"{segment}/" for segment in segments(config.seed)]
     directories = [
         one_of(table, F.shiftrightunsigned(bits, shift).bitwiseAND(F.lit(_SEGMENTS - 1)))

@@ -21,16 +21,21 @@ def best_bids(
 ) -> DataFrame:
     """Return the highest bid of each auction that has a valid bid; of equal bids the earliest.
 
-    A bid is valid from the auction's dateTime to its expires, both inclusive. Ties of price and
-    time fall to the lower event number; where the source has none, to the greater values of `bid`.
+    A bid is valid from the auction's dateTime to its expires, both inclusive. Of bids with the same
+    price and time, the one with the lower event number counts; where the source has no event
+    numbers, the one with the greater values of `bid`.
 
-    `auction` and `bid` are the columns to keep, besides price and dateTime. With `window`, groups
-    by the window of all time as well, which lets another aggregation follow in append mode: rows
-    then come out at the end of input only. Otherwise rows are updates, one per auction that a batch
-    touched.
+    Args:
+        streams: The auctions and the bids.
+        auction: The columns of the auction that are kept, besides dateTime and expires.
+        bid: The columns of the bid that are kept, besides price and dateTime.
+        window: Whether to group by the window of all time as well, which lets another aggregation
+            follow in append mode: then rows come at the end of the input only. Otherwise rows are
+            updates, one for each auction that a batch changed.
 
-    Returns [window,] auction (struct of dateTime, expires and `auction`), best (struct of price,
-    negative unix_micros of the time and, if known, negative event number, then `bid`).
+    Returns:
+        [window,] auction (struct of dateTime, expires and `auction`), best (struct of price,
+        negative unix_micros of the time and, if known, negative event number, then `bid`).
     """
     bids, auctions = streams.bids, streams.auctions
     order = (F.col("price"), (-F.unix_micros("dateTime")).alias("negative_time"))

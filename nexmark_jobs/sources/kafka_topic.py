@@ -126,6 +126,14 @@ class Brokers:
         return without_secrets(text)
 
     def _first(self, consumer: Any, place: Any, begin: int, end: int) -> str | None:
+        """Return the first record of a partition; None if none comes in time.
+
+        Args:
+            consumer: The client of the JVM.
+            place: The partition.
+            begin: The offset of its first record.
+            end: The offset after its last record.
+        """
         consumer.assign([place])
         consumer.seek(place, begin)
         deadline = time.monotonic() + _TIMEOUT_S

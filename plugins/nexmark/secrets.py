@@ -1,7 +1,7 @@
 """Secrets on Airflow's side: `nexmark_jobs.redaction` finds them, this file replaces them.
 
-A Spark conf that is a secret is replaced by a keyed fingerprint when a night is planned: what is
-compared, stored and shown knows no more. The key is a file of the home.
+A Spark conf that is a secret is replaced by a keyed fingerprint when a night is planned. All that
+is compared, stored and shown afterwards has the fingerprint only. The key is a file of the home.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from nexmark_jobs import redaction
 from nexmark_jobs.redaction import HIDDEN, is_fingerprint, is_secret
 
 _KEY_BYTES = 32
-#: Shorter ones would blank out words that are none.
+#: The least length of a secret that is hidden: shorter ones would hide other words, too.
 _WORTH_HIDING = 4
 _known: set[str] = set()
 
@@ -28,7 +28,7 @@ def key_path() -> Path:
 
 
 def load_key() -> bytes:
-    """Return the key of the fingerprints; made when it is first needed."""
+    """Return the key of the fingerprints; make it when it is first needed."""
     path = key_path()
     if not path.exists():
         make_home()
@@ -48,31 +48,31 @@ def fingerprinted(confs: Mapping[str, str]) -> dict[str, str]:
 
 
 def remember(values: Iterable[str]) -> None:
-    """Let `without_secrets` hide these values in this process, whatever stands around them."""
+    """Let `without_secrets` hide these values in this process, in whatever text they appear."""
     _known.update(value for value in values if len(value) >= _WORTH_HIDING)
 
 
 def without_secrets(text: str) -> str:
-    """Return a text with the secrets in it blanked out: known ones, and what looks like one."""
+    """Return a text in which secrets are hidden: known secrets, and words that look like one."""
     for value in sorted(_known, key=len, reverse=True):
         text = text.replace(value, HIDDEN)
     return redaction.without_secrets(text)
 
 
 def shown(name: str, value: str) -> str:
-    """Return the value of a setting as it may be shown."""
+    """Return the value of a setting as a person may see it, without a secret."""
     if is_fingerprint(value):
         return value
     return HIDDEN if is_secret(name, value) else without_secrets(value)
 
 
 def shown_confs(confs: Mapping[str, Any]) -> str:
-    """Return Spark confs as they may be shown, in one line."""
+    """Return Spark confs in one line as a person may see them, without secrets."""
     return ", ".join(f"{name}={shown(str(name), str(value))}" for name, value in confs.items())
 
 
 def without_any_secret(value: Any) -> Any:
-    """Return plain data in which no text has a secret, whoever wrote it there."""
+    """Return plain data in which the secrets of all texts are hidden."""
     if isinstance(value, str):
         return without_secrets(value)
     if isinstance(value, Mapping):
@@ -83,7 +83,7 @@ def without_any_secret(value: Any) -> Any:
 
 
 def _item(key: Any, value: Any) -> Any:
-    """Hide what stands under the name of a Spark conf that is a secret."""
+    """Return the value of a key, hidden if the key is the name of a secret Spark conf."""
     if isinstance(value, str) and str(key).startswith("spark."):
         return shown(str(key), value)
     return without_any_secret(value)

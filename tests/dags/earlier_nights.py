@@ -6,7 +6,7 @@ import dataclasses
 import random
 from datetime import timedelta
 
-from bench.detection.earlier import measurement_of, record_of
+from bench.detection.learning_nights import measurement_of, record_of
 from nexmark.config import Gate
 from nexmark.measure.measurement import Measurement
 from nexmark.model import Arm

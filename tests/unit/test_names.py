@@ -42,7 +42,8 @@ VAGUE = frozenset({"found", "told", "own", "x"})
 CLEAR = (
     *("dags", "nexmark_jobs", "testbed"),
     *("airflow_site", "attribution", "bisect", "cli", "cluster", "compatibility", "engines"),
-    *("experiments", "flames", "kafka", "labs", "latency", "measure", "rollout", "sampling"),
+    *("experiments", "flames", "kafka", "labs", "latency", "measure", "retention", "rollout"),
+    "sampling",
     *("web", "errors.py", "home.py", "interrupts.py", "model.py", "people.py", "reaper.py"),
     *("reason.py", "secrets.py", "terminal.py"),
 )

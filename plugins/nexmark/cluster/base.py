@@ -49,7 +49,7 @@ def silent(text: str) -> None:
 
 
 def surely(lease: Lease) -> bool:
-    """Assume that a night without a process of its own goes on; only Airflow would know."""
+    """Return True: a night without a process of its own counts as active; only Airflow knows."""
     return True
 
 
@@ -145,7 +145,7 @@ class SparkCluster(ABC):
         }
 
     def make_conf_dir(self) -> None:
-        """Make the directory; ClusterError if it exists and is not empty."""
+        """Make the SPARK_CONF_DIR; ClusterError if it exists and is not empty."""
         self.conf_dir.mkdir(parents=True, exist_ok=True)
         if strangers := sorted(path.name for path in self.conf_dir.iterdir()):
             remedy = "move it away, and set what Spark needs in include/conf/spark"
@@ -168,16 +168,20 @@ class SparkCluster(ABC):
         """
 
     def deploy(self, releases: list[Release], keep: int, say: Say) -> None:  # noqa: B027
-        """Bring `releases` to every other host; send only what is missing.
+        """Bring `releases` to every other host; send only the releases that are missing there.
 
         A host keeps the `keep` last used builds, and as many copies of the jobs.
         """
 
     def start(self, spark: Release, logs: Path, lease: Lease) -> None:
-        """Start master and workers and wait until all are ready; claims the cluster if need be.
+        """Start master and workers, and wait until all are ready; claim the cluster if need be.
 
-        Raises ClusterError, with the last lines of a log, if they are not ready within
-        `start_timeout_s`; then it leaves nothing running. The night keeps a lease that it had.
+        If they do not start, none of them is left running, and a lease that the night already had
+        stays.
+
+        Raises:
+            ClusterError: They are not ready within `start_timeout_s` (s); the message has the last
+                lines of a log.
         """
         self.make_conf_dir()
         claimed = self.claim(lease)
@@ -295,7 +299,7 @@ class SparkCluster(ABC):
     def reap(self, mine: Lease, is_active: Callable[[Lease], bool] = surely) -> list[str]:
         """Claim the cluster, then end all processes of earlier nights and earlier tries.
 
-        It never touches another active night. It returns one line for each process that was ended.
+        Another active night keeps its processes. Return one line for each process that was ended.
         """
         self.claim(mine, is_active)
         return [*self.clear(), *self.end_kafka()]
@@ -303,8 +307,8 @@ class SparkCluster(ABC):
     def kill_one(self, word: str, draws: random.Random, *, again: bool) -> bool:
         """Send SIGKILL to one of the processes that have `word` in their command line.
 
-        With `again`, its whole process group is killed and its command started again, as systemd
-        would do. It returns False if there is no such process.
+        With `again`, its whole process group is killed and its command is started again, as systemd
+        would do. Return False if there is no such process.
         """
         return kill_one(self.mark, word, draws, again=again)
 
@@ -328,7 +332,10 @@ class SparkCluster(ABC):
         return self.trouble()
 
     def left_behind(self, answer: Mapping[str, Any]) -> str:
-        """Return the remedy for processes that did not end, or ''; `answer` is of `processes`."""
+        """Return the remedy for processes that did not end, or ''.
+
+        `answer` is the answer of `nexmark_jobs.host.processes` to a request to end processes.
+        """
         pids = " ".join(str(process["pid"]) for process in answer["left"])
         remedy = f"look at them with ps, then: kill -9 {pids}"
         return f"processes {pids} did not end; {remedy}" if pids else ""

@@ -164,7 +164,7 @@ def _missing_here(shared: Path, expected: Mapping[str, str]) -> str:
 
 
 def listening(config: SshCluster, hosts: Sequence[Host], mark: str) -> bool:
-    """Tell whether the daemons with `mark` listen on all their ports on `hosts`.
+    """Return whether the daemons with `mark` listen on all their ports on `hosts`.
 
     Two installations that start at the same time may both find a port free.
 

@@ -18,11 +18,12 @@ class ClusterError(NexmarkError):
 
 @dataclass(frozen=True)
 class Lease:
-    """The night that a cluster was started for.
+    """The night that has a cluster.
 
-    `holder` is the one process of the whole night (`airflow dags test`), None if a scheduler runs
-    the tasks; the scheduler then knows whether the run is active. The night ends with `command`,
-    the command of this package that runs it or its scheduler; None in an Airflow of your own.
+    `holder` is the one process that runs the whole night (`airflow dags test`). It is None if a
+    scheduler runs the tasks; then Airflow knows whether the run is active. `command` is the process
+    of the command of this package that runs the night or the scheduler, and the night ends with it;
+    it is None in an Airflow of your own.
     """
 
     dag_id: str
@@ -37,12 +38,12 @@ class Lease:
         return f"{self.dag_id}{run}{process}"
 
     def same_run(self, other: "Lease") -> bool:
-        """Tell whether both belong to one DAG run, or to one process that will begin a DAG run."""
+        """Return whether both belong to one DAG run, or to one process that will begin a run."""
         mine, theirs = (self.dag_id, self.run_id), (other.dag_id, other.run_id)
         return mine == theirs and (bool(self.run_id) or self.holder == other.holder)
 
     def goes_on(self, is_active: "Callable[[Lease], bool]") -> bool:
-        """Tell whether the night is still active; `is_active` knows it if there is no holder."""
+        """Return whether the night is still active; without a holder, as `is_active` says."""
         return self.holder.alive if self.holder else is_active(self)
 
 
@@ -97,7 +98,7 @@ class LeaseFile:
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
         try:
-            with locked(self.path.parent.with_suffix(".lock")):  # beside: nothing stays in there
+            with locked(self.path.parent.with_suffix(".lock")):  # beside the directory, not in it
                 yield
         except OSError as error:  # TimeoutError, too
             why = error.strerror or error

@@ -80,7 +80,7 @@ class LocalCluster(SparkCluster):
         java: Sequence[int] = JAVA_MAJORS,
         python: Sequence[int] = PYTHON,
     ) -> list[str]:
-        """Return whether there is too little memory, and each port that another process has."""
+        """Return a line if there is too little memory, and one for each port that is taken."""
         return [*filter(None, [self._memory_problem()]), *self._taken_ports()]
 
     def fetch_recordings(self, application: str, executors: Sequence[str], directory: Path) -> None:
@@ -181,9 +181,9 @@ class LocalCluster(SparkCluster):
         return start_detached([*program, *confs, *arguments], environment, self.mark, log)
 
     def _wait(self, ready: Callable[[], bool], process: Process, log: Path, what: str) -> None:
-        """Wait until a daemon is ready, and listens on its ports itself.
+        """Wait until a daemon is ready, and is the process that listens on its ports.
 
-        Another installation may have been a moment earlier: then its daemon answers there.
+        Another installation may have taken the ports a moment before; then its daemon answers.
 
         Args:
             ready: Tells whether the daemon is ready.
@@ -202,7 +202,7 @@ class LocalCluster(SparkCluster):
             time.sleep(_POLL_S)
 
     def _why(self, log: Path) -> str:
-        """Return name the process that has a port of this cluster, or return the end of `log`."""
+        """Return why a daemon failed: another process has its port, or the last words of `log`."""
         if taken := self._taken_ports():
             return f"{taken[0]}; see {log}"
         said = cause.last_words("\n".join(files.tail(log, base.LOG_LINES)) or _SILENT)

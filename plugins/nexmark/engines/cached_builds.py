@@ -1,4 +1,4 @@
-"""The builds in the cache: which there are, when each was used last, and how one is removed."""
+"""List the builds in the cache with the time of their last use, and remove one."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 from nexmark.engines.build import Manifest
 from nexmark_jobs.host.leases import locked
 
-#: Where what is to be deleted is renamed to, in the directory that it was in.
+#: The directory into which a file or a directory is renamed before it is deleted.
 PRUNED = ".pruned"
 
 
@@ -66,16 +66,16 @@ def cached_builds(cache: Path) -> list[CachedBuild]:
 
 
 def note_use(index: Path) -> None:
-    """Note that the build of a source is used; what was not used for longest is removed first."""
+    """Note that the build of a source is used now; the least recently used is removed first."""
     with suppress(OSError):
         os.utime(index)
 
 
 def set_build_aside(build: CachedBuild) -> Path | None:
-    """Rename a build, so that it is not found any more; returns its new directory, to be deleted.
+    """Rename a build, so that nothing finds it any more, and return its new directory.
 
-    None, and nothing is changed, if another process fetches or checks it just now, or has used it
-    since `cached_builds`. An interrupted removal is finished by the next one.
+    Change nothing and return None if another process fetches or checks the build just now, or has
+    used it since `cached_builds`. The next removal finishes an interrupted one.
     """
     cache = build.directory.parent
     with ExitStack() as held:

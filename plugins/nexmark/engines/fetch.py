@@ -154,15 +154,15 @@ _NOT_THERE = (404, 410)
 
 
 class MissingBuild(BuildError):
-    """A date has no build; this is no failure, because not every night has one."""
+    """A date has no build; this is no failure, because a build is not made every day."""
 
 
 def snapshot(snapshots: Snapshots, day: date) -> BuildSource:
     """Return the build of `day` with its SHA-512.
 
     Raises:
-        MissingBuild: There is none.
-        BuildError: Nobody can tell whether there is one.
+        MissingBuild: The date has no build.
+        BuildError: It cannot be found out whether the date has a build.
     """
     tarball, checksum = snapshots.of(day)
     try:
@@ -331,7 +331,7 @@ def _fetch(index: Path, cache: Path, source: BuildSource, say: Say) -> Build:
 
 
 def _is_whole(cache: Path, name: str) -> bool:
-    """Tell whether the cache has the same content already, from another source."""
+    """Return whether the cache has the same content already, from another source."""
     manifest = Manifest.read(cache / f"{name}.json")
     if manifest is None or not (cache / name).is_dir():
         return False

@@ -14,7 +14,8 @@ _PLAIN = re.compile(r"[\w@%+=:,./\-#]+")
 #: Characters that separate paths, options or jars, or mean something in a glob, a URI or a
 #: properties file.
 _SPECIAL = frozenset("\\\"'`?*%#,:;|[]{}$!")
-#: The last character that Spark's parser of options takes: of later ones it doubles a half.
+#: The last character that Spark's parser of options reads right. Later ones are two halves in Java,
+#: and the parser doubles one of them.
 _LAST = 0xFFFF
 #: Categories of Unicode: control characters, separators of lines, halves of characters, and
 #: numbers that are no character.

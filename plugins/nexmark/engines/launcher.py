@@ -72,7 +72,7 @@ def start(
 
 
 def submitted(home: Path, program: str, arguments: Sequence[str], confs: Confs) -> list[str]:
-    """Return the command with which a Spark runs a program of `nexmark_jobs`.
+    """Return the command line with which a Spark build runs a program of `nexmark_jobs`.
 
     Args:
         home: SPARK_HOME.
@@ -92,7 +92,7 @@ def check_places(work: Path) -> None:
 
 @dataclass(frozen=True)
 class Launcher:
-    """What starts the processes of a query.
+    """Start the processes of a query with one Spark build.
 
     Attributes:
         build: The Spark build.
@@ -100,8 +100,9 @@ class Launcher:
         work: The directory for logs, results and all that Spark writes beside them.
         mark: The environment variable that marks the processes.
         master: `local[N]`, `CLUSTER`, or the URL of a standalone cluster.
-        local: Where executors of a standalone cluster have temporary files.
-        java_options: Options of the JVMs; without any, they compile as Spark's own do.
+        local: The directory for temporary files of the executors of a standalone cluster.
+        java_options: Options of the JVMs; by default only the JVM's first compiler compiles, and
+            with '' both compilers do.
     """
 
     build: Build

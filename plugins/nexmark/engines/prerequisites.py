@@ -148,7 +148,10 @@ def job_version(*spark_versions: str) -> tuple[int, ...]:
 
 
 def job_python(*spark_versions: str) -> str:
-    """Return the interpreter of that version, or ''; a job needs its standard library only."""
+    """Return the interpreter of the version that `job_version` returns, or ''.
+
+    A job needs the standard library of the interpreter only.
+    """
     version = job_version(*spark_versions)
     return sys.executable if version == HERE[:2] else _installed(version)
 

@@ -1,4 +1,4 @@
-"""Let a short Spark application start and end sooner, where nobody reads its time.
+"""Let a short Spark application start and end sooner, where its time is not measured.
 
 A JVM that uses a class archive (JDK class data sharing) starts in half the time. It takes one only
 with the JDK and the class path that made it, and Spark's class path is SPARK_CONF_DIR and the jars
@@ -17,7 +17,7 @@ from nexmark.engines.jvm import java_option
 from nexmark.engines.prerequisites import java_version
 from nexmark_jobs.feature_release import feature_release
 
-#: The first compiler only: a short run ends before the second one pays.
+#: Use the JVM's first compiler only: a short run ends before the second one has saved time.
 C1 = "-XX:TieredStopAtLevel=1"
 
 _STREAMING = "org.apache.spark.sql.execution.streaming"
@@ -70,7 +70,10 @@ def _java(home: str | None, path: str | None) -> str:
 
 
 def untimed_options(spark_home: Path, version: str) -> str:
-    """Return JVM options for an application that nobody times, in `build.local_environment`."""
+    """Return JVM options for an application whose time is not measured.
+
+    It has to run in the environment of `build.local_environment`.
+    """
     archive = ClassArchive.of(spark_home, version, spark_conf_dir(paths.home()))
     return " ".join([C1, *archive.use()])
 

@@ -69,10 +69,10 @@ def decide(
     """Decide which artifacts go: those beyond the newest of their group, unless they are needed.
 
     Args:
-        artifacts: all artifacts of one kind.
-        limit: how many of each group stay; None: all.
-        needed: by key the reason why an artifact stays, however old it is.
-        now: the moment; what was used shortly before it stays.
+        artifacts: All artifacts of one kind.
+        limit: How many of each group stay; None for all.
+        needed: The reason by key why an artifact stays, however old it is.
+        now: The present moment; an artifact that was used shortly before it stays.
 
     Returns:
         The decisions, the newest artifact of each group first.
@@ -107,7 +107,10 @@ def last_change(directory: Path) -> datetime:
 
 
 def bytes_of(path: Path) -> int:
-    """Return the bytes of a file, or of all files below a directory; what vanishes counts as 0."""
+    """Return the size in bytes of a file, or of all files below a directory.
+
+    A file that is deleted meanwhile counts as 0.
+    """
     if not path.is_dir():
         with suppress(OSError):
             return path.lstat().st_size

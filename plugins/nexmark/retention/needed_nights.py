@@ -35,7 +35,12 @@ SIGNED, HISTORY, COMPARED = "sealed sign-off", "history of the gate", "compared 
 
 @dataclass(frozen=True)
 class NeededNights:
-    """The reasons by the name of the night: `whole` for all of it, `rows` for its raw rows too."""
+    """The nights that stay, by name, each with the reason.
+
+    Attributes:
+        whole: The nights whose run directory and raw rows stay.
+        rows: The nights whose raw rows stay: all in `whole`, and more.
+    """
 
     whole: dict[str, str]
     rows: dict[str, str]
@@ -43,7 +48,17 @@ class NeededNights:
 
 @of_one_moment
 def needed_nights(store: Store, gate: Gate, home: Path, now: datetime) -> NeededNights:
-    """Return which nights are needed at a moment, and why; ClusterError for a damaged lease."""
+    """Return which nights are needed at a moment, and why.
+
+    Args:
+        store: The results database.
+        gate: The rules of the gate, which say how many nights it learns from.
+        home: The home with the leases of the clusters.
+        now: The moment.
+
+    Raises:
+        ClusterError: The lease of a cluster cannot be read.
+    """
     nights = store.nights()
     whole: dict[str, str] = {}
     for reason, names in (
@@ -71,7 +86,10 @@ def running(home: Path) -> set[RunKey]:
 
 
 def _signed(nights: Iterable[NightRow], home: Path) -> Iterator[str]:
-    """Yield the sign-offs with a sealed bundle, and all of other homes: they may have one."""
+    """Yield the sign-offs with a sealed bundle, and all sign-offs of other homes.
+
+    Whether a bundle in another home is sealed cannot be seen from here.
+    """
     for night in nights:
         if night.dag_id == SIGNOFF_DAG_ID:
             directory = Path(night.directory)
@@ -94,7 +112,7 @@ def _alarming(store: Store, nights: Iterable[NightRow]) -> Iterator[str]:
 
 
 def _learnt_from(nights: Iterable[NightRow], gate: Gate) -> Iterator[str]:
-    """Yield the last nights that the gate learns from, or that a creep is followed through."""
+    """Yield the last nights that the gate learns from, or in which it looks for a creep."""
     window = max(gate.remembered, gate.creep_nights)
     teaching = [night for night in nights if night.teaches]
     for newest_first in grouped(teaching, _comparable).values():

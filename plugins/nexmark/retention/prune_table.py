@@ -33,7 +33,7 @@ def growth_table(decisions: Iterable[PruneDecision], rules: Retention) -> str:
     return columns(
         _GROWTH_HEADS,
         [
-            *((each.kind, *map(_size, own)) for each, own in zip(growths, sizes, strict=True)),
+            *((each.kind, *map(_size, row)) for each, row in zip(growths, sizes, strict=True)),
             ("all", *map(_size, totals)),
         ],
     )
@@ -56,7 +56,10 @@ def _row(kind: str, decisions: Sequence[PruneDecision]) -> tuple[str, ...]:
 
 
 def _row_of_all(by_kind: Mapping[ArtifactKind, Sequence[PruneDecision]]) -> tuple[str, ...]:
-    """Return the row of all kinds; event logs are a part of the run directories that stay."""
+    """Return the row for all kinds together.
+
+    Event logs are a part of the run directories that stay, so they are not counted a second time.
+    """
     every = [one for decisions in by_kind.values() for one in decisions]
     go = [one for one in every if one.goes]
     stay = [one for one in every if not one.goes and one.artifact.kind != ArtifactKind.EVENT_LOGS]

@@ -1,9 +1,10 @@
 """Delete what is beyond the limits of `retention.yaml` and is not needed.
 
-A directory is renamed, then deleted; the raw rows of a night go in one transaction. So nothing is
-half there: what a killed `prune` has renamed, the next one deletes first. Only one `prune` at a
-time runs in a home. A night that runs meanwhile keeps all that it has: by its lease, by the
-processes that use a build, and because nothing goes that was used within the last two days.
+A directory is renamed before it is deleted, and the raw rows of a night are deleted in one
+transaction, so no artifact is ever half deleted: what a killed `prune` has renamed, the next one
+deletes first. Only one `prune` at a time runs in a home. A night that runs meanwhile loses nothing:
+its lease names it, its processes use their build, and nothing is deleted that was used within the
+last two days.
 """
 
 import shutil
@@ -32,12 +33,12 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Pruned:
-    """What was decided, and what came of it.
+    """The decisions, and what became of them.
 
     Attributes:
         decisions: The decisions on all artifacts.
         problems: A line for each artifact that could not be deleted.
-        shrunk: By how many bytes the database is smaller.
+        shrunk: How many bytes smaller the database is.
     """
 
     decisions: tuple[PruneDecision, ...]
@@ -46,9 +47,11 @@ class Pruned:
 
 
 def plan(config: Config, store: Store, now: datetime) -> list[PruneDecision]:
-    """Decide what goes at a moment; reads the home and the results database, changes nothing.
+    """Decide what is deleted at a moment; read the home and the results database, change nothing.
 
-    Raises ClusterError if a lease cannot be read, StoreError if the database cannot.
+    Raises:
+        ClusterError: The lease of a cluster cannot be read.
+        StoreError: The results database cannot be read.
     """
     home, rules = paths.home(), config.retention
     needed = needed_nights(store, config.gate, home, now)
@@ -69,7 +72,16 @@ def plan(config: Config, store: Store, now: datetime) -> list[PruneDecision]:
 def _of_rows(
     store: Store, limit: int | None, needed: NeededNights, now: datetime
 ) -> list[PruneDecision]:
-    """Decide on raw rows; the rows of a run stay if a night that keeps its own was judged by it."""
+    """Decide on the raw rows of each night.
+
+    The rows of a night stay, too, if another night that keeps its raw rows was compared with it.
+
+    Args:
+        store: The results database.
+        limit: How many nights of each DAG keep their raw rows; None for all.
+        needed: The nights that stay, and why.
+        now: The present moment.
+    """
     artifacts = inventory.raw_rows(store)
     first = decide(artifacts, limit, needed.rows, now)
     compared = store.compared_runs({one.artifact.key for one in first if not one.goes})
@@ -82,7 +94,14 @@ def _of_rows(
 def _of_builds(
     config: Config, store: Store, limit: int | None, now: datetime
 ) -> Iterator[PruneDecision]:
-    """Decide on builds and what belongs to them: copies of the jobs and class archives."""
+    """Decide on builds and what belongs to them: copies of the jobs and class archives.
+
+    Args:
+        config: The configuration, whose engines need builds.
+        store: The results database.
+        limit: How many builds stay, and how many copies of the jobs; None for all.
+        now: The present moment.
+    """
     home = paths.home()
     cached = [] if (home / "builds").is_symlink() else cached_builds(home / "builds")
     accepted = [row for row in store.acceptances() if not row.over(now)]
@@ -107,10 +126,12 @@ def _of_builds(
 
 
 def prune(config: Config, store: Store, say: Say) -> Pruned:
-    """Delete what goes.
+    """Delete the artifacts that are beyond their limits and not needed.
 
-    What cannot be deleted is among the `problems`, and everything else goes. NexmarkError if
-    another `prune` runs in this home, or if it is not known what has to stay.
+    If one of them cannot be deleted, it is among the `problems`, and the others are deleted.
+
+    Raises:
+        NexmarkError: Another `prune` runs in this home, or it is not known what has to stay.
     """
     home = paths.home()
     with _alone(home):
@@ -169,7 +190,7 @@ def _remove_build(build: CachedBuild | None, artifact: Artifact) -> Iterable[str
 
 
 def _was_used(artifact: Artifact, home: Path) -> bool:
-    """Whether a run directory, or another artifact, was used after the decision."""
+    """Return whether an artifact was used after the decision."""
     if artifact.kind in (ArtifactKind.RUNS, ArtifactKind.EVENT_LOGS):
         leased = {str(paths.run_dir(*run)) for run in running(home)}
         directory = Path(artifact.key)
@@ -178,13 +199,16 @@ def _was_used(artifact: Artifact, home: Path) -> bool:
 
 
 def _root(path: Path, home: Path) -> Path:
-    """Return the directory below the home that has the trash for a path, on its file system."""
+    """Return the directory below the home whose trash takes a path.
+
+    Both are on one file system, so the path can be renamed into the trash.
+    """
     below = path.relative_to(home).parts
     return home / below[0] / below[1] if below[0] == "airflow" else home / below[0]
 
 
 def _emptied(directories: Sequence[Path]) -> Iterator[str]:
-    """Delete directories, also those with read-only ones in them; yields the problems."""
+    """Delete directories, also where directories in them are read-only; yield the problems."""
     for directory in directories:
         for parent in (directory, *directory.rglob("*")):
             if parent.is_dir() and not parent.is_symlink():
@@ -206,7 +230,7 @@ def _drop_links(directory: Path) -> None:
 
 
 def _shrunk(store: Store, home: Path, say: Say) -> int:
-    """Shrink the database unless a night runs, which would wait for it; returns the bytes."""
+    """Shrink the database, unless a night runs, which would have to wait; return the bytes."""
     store.prune_plans()
     if running(home):
         say("a night has a cluster: the database is not written again now; its free room is used")

@@ -16,12 +16,12 @@ NEWEST = 10
 
 @dataclass(frozen=True)
 class YearlyGrowth:
-    """The bytes of one kind: of a night of each DAG, of a year, and of a year with the limits."""
+    """The bytes of one kind of artifact that nights leave."""
 
     kind: ArtifactKind
-    night: float
-    year: float
-    kept: float
+    night: float  # in a night of each DAG
+    year: float  # in a year of such nights
+    kept: float  # in a year, with the limits
 
 
 def yearly_growth(decisions: Iterable[PruneDecision], rules: Retention) -> list[YearlyGrowth]:
@@ -46,7 +46,7 @@ def yearly_growth(decisions: Iterable[PruneDecision], rules: Retention) -> list[
 
 
 def _of_nights(decisions: Iterable[PruneDecision]) -> list[Artifact]:
-    """Return what nights have left; the bytes of a run directory without its event logs."""
+    """Return the artifacts of nights; the bytes of event logs do not count in run directories."""
     artifacts = [one.artifact for one in decisions if one.artifact.group != EXPERIMENTS]
     logs = {each.key: each.bytes for each in artifacts if each.kind == ArtifactKind.EVENT_LOGS}
     return [

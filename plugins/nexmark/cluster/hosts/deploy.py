@@ -34,10 +34,10 @@ _MTIME = 315532800  # 1980-01-01
 
 @dataclass(frozen=True)
 class DeployOutcome:
-    """A transfer to a host: bytes sent (0: it was there), bytes resumed from, seconds."""
+    """A transfer of a release to a host."""
 
-    sent_bytes: int
-    resumed_bytes: int
+    sent_bytes: int  # 0 if the host had the release
+    resumed_bytes: int  # what the host had of it from an earlier, interrupted transfer
     seconds: float
 
 

@@ -1,7 +1,7 @@
 """Start and end CPU samplers on hosts, and fetch their files and flight recordings.
 
-Beside the samples of a host comes `clock-HOST.json`: by how much its clock was ahead of this
-machine's when its sampler was started and when it was stopped.
+With the samples of a host comes `clock-HOST.json`. It says by how much the host's clock was ahead
+of this machine's clock when the sampler was started and when it was stopped.
 
 An executor records into its own directory, below the directory of its worker and named after the
 application and the executor. It writes the recording when it ends, shortly after its application.

@@ -51,8 +51,7 @@ def connect(name: str, connection_id: str) -> paramiko.SSHClient:
     Raises:
         HostUnreachable: No attempt succeeds.
         HostError: The Airflow connection is missing or not safe, the host has another key, or it
-            refuses the
-            login. Then there is only one attempt.
+            refuses the login. Then there is only one attempt.
     """
     hook = _hook(name, connection_id)
     end = time.monotonic() + _ATTEMPTS_S
@@ -67,7 +66,7 @@ def connect(name: str, connection_id: str) -> paramiko.SSHClient:
 
 
 def is_alive(client: paramiko.SSHClient) -> bool:
-    """Tell whether the connection is open, as far as this side knows."""
+    """Return whether the connection is open, as far as this side knows."""
     transport = client.get_transport()
     return transport is not None and transport.is_active()
 

@@ -1,8 +1,8 @@
-"""Earlier nights for the gate to learn the noise from: real repetitions of one long A/A night.
+"""Cut one long A/A night into short nights, from which the gate learns the noise.
 
-A night of a build against itself is cut into nights of a few pairs, in the order in which they were
-measured. The shipped code judges each night, with the nights before it as history. Nothing is drawn
-or made up. Such nights lack only the day-to-day differences in the ratio of two equal builds.
+Each short night has some pairs of the night of a build against itself, in the order in which they
+were measured. The shipped code judges each of them, with the nights before it as history. No figure
+is simulated. Such nights lack only the day-to-day differences in the ratio of two equal builds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,16 @@ if TYPE_CHECKING:
 
 
 def teach(store: Store, run: str, dag_id: str, name: str, pairs: int, gate: Gate) -> list[str]:
-    """Cut `run` into nights `<dag_id>/<name> 1`, ... with `pairs` pairs each; judge and return."""
+    """Cut a night into nights named `<dag_id>/<name> 1` and so on; judge them and return the names.
+
+    Args:
+        store: The results database.
+        run: The name of the night that is cut.
+        dag_id: The DAG of the new nights.
+        name: The beginning of their run ids.
+        pairs: The number of pairs of each new night.
+        gate: The rules by which they are judged.
+    """
     from nexmark.verdict.nightly import judge_night
 
     night = store.night(run)
@@ -36,6 +45,15 @@ def teach(store: Store, run: str, dag_id: str, name: str, pairs: int, gate: Gate
 
 
 def _record(store: Store, night: NightRow, name: str, number: int, pairs: int) -> str:
+    """Record one of the new nights; return its name.
+
+    Args:
+        store: The results database.
+        night: The night that is cut.
+        name: The name of the new night.
+        number: Its number, from 0.
+        pairs: The number of its pairs.
+    """
     from nexmark.model import Mode
     from nexmark.store import ValidationRecord
 
@@ -84,7 +102,7 @@ def _repetitions(
 
 
 def record_of(store: Store, night: NightRow) -> NightRecord:
-    """What a night was recorded with."""
+    """Return the record with which a night was recorded."""
     from nexmark.store import BuildRecord, NightRecord
 
     build = store.build(night.build_id)
@@ -109,9 +127,9 @@ def record_of(store: Store, night: NightRow) -> NightRecord:
 
 
 def measurement_of(row: RepetitionRow) -> Measurement:
-    """What a repetition was recorded with."""
+    """Return the measurement with which a repetition was recorded."""
     from nexmark.measure.measurement import Measurement
 
     values = {field.name: getattr(row, field.name) for field in dataclasses.fields(Measurement)}
-    own = {"hosts": tuple(row.hosts or ()), "figures": row.figures or {}}
-    return Measurement(**{**values, **own})
+    values |= {"hosts": tuple(row.hosts or ()), "figures": row.figures or {}}
+    return Measurement(**values)
