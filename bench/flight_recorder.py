@@ -34,8 +34,8 @@ from nexmark.engines import Build, resolve
 from nexmark.errors import NexmarkError
 from nexmark.flames.jfr import RECORDER
 from nexmark.reaper import command_variables, reaper_of_command
-from nexmark.terminal import ending
-from nexmark_jobs.cause import last_words
+from nexmark.terminal import run_command
+from nexmark_jobs.cause import failure_cause
 from nexmark_jobs.host.ports import is_free
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class _Bench:
                 timeout=_APPLICATION_S,
             )
         if done.returncode:
-            last = last_words(log.read_text(errors="replace"))
+            last = failure_cause(log.read_text(errors="replace"))
             raise NexmarkError(f"{self.query}: the application failed: {last[:300]}")
 
     def _measured(self, directory: Path, recorded: bool) -> Measurement:
@@ -182,7 +182,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--pairs", type=whole(1, 1000), default=10)
     parser.add_argument("--keep", type=Path, help="where logs, samples and recordings are kept")
     given = parser.parse_args(argv)
-    return ending(partial(_overhead, config, given))
+    return run_command(partial(_overhead, config, given))
 
 
 def _overhead(config: Config, given: argparse.Namespace) -> int:

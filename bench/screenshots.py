@@ -29,7 +29,7 @@ from nexmark.config import load, paths
 from nexmark.errors import NexmarkError
 from nexmark.reaper import reaper_of_command
 from nexmark.report.rendering import part
-from nexmark.terminal import ending
+from nexmark.terminal import run_command
 from nexmark.web.entry import PREFIX
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=given, default=paths.repository() / "docs" / "images")
     parser.add_argument("--port", type=port, default=8081)
     parser.add_argument("--query", type=given, help="of the query page (default: the first line)")
-    return ending(partial(_run, parser.parse_args(arguments)))
+    return run_command(partial(_run, parser.parse_args(arguments)))
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -154,7 +154,7 @@ def innermost(text: str) -> str | None:
     return causes[0] if causes else None
 
 
-def last_words(log: str, code: int | None = None) -> str:
+def failure_cause(log: str, code: int | None = None) -> str:
     """Return why a program ended, in one line; the last line of its log if no line says why.
 
     Args:

@@ -23,7 +23,7 @@ from bench.detection.causes import CAUSES, Cause, choose
 from bench.detection.rows import HEAD, line
 from nexmark.config import load, paths, pick
 from nexmark.errors import NexmarkError
-from nexmark.terminal import INTERRUPTED, ending, show_line
+from nexmark.terminal import INTERRUPTED, run_command, show_line
 
 FEWEST = 3
 SAME = "nothing"
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for cause in CAUSES:
             show_line(f"{cause.name:<13} {cause.query:<15} {cause.what}")
         return 0
-    code = ending(partial(_bench, options))
+    code = run_command(partial(_bench, options))
     if code == INTERRUPTED:
         show_line("interrupted: the same command goes on where it was")
     return code

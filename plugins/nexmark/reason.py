@@ -4,7 +4,7 @@ import re
 
 from nexmark.errors import NexmarkError
 from nexmark.secrets import without_secrets
-from nexmark_jobs.cause import last_words
+from nexmark_jobs.cause import failure_cause
 
 _EXIT_CODE = re.compile(r"Error code is: (-?\d+)\.")  # the sentence of Airflow's Spark provider
 
@@ -18,7 +18,7 @@ def reason_of(error: BaseException | str | None) -> str:
     text = without_secrets(_told(error)).strip()
     if "\n" in text:
         match = _EXIT_CODE.search(text)
-        text = last_words(text, int(match[1]) if match else None)
+        text = failure_cause(text, int(match[1]) if match else None)
     return (text or "no reason was given")[:500]
 
 

@@ -33,7 +33,7 @@ def show_line(text: str) -> None:
     print(without_secrets(text), flush=True)
 
 
-def ending(run: Callable[[], int]) -> int:
+def run_command(run: Callable[[], int]) -> int:
     """Run a command, with SIGTERM as Ctrl-C.
 
     Returns:

@@ -12,7 +12,7 @@ import pytest
 
 from nexmark.config import paths
 from nexmark.engines import Build
-from nexmark.engines.launcher import Launcher, last_words, log_of
+from nexmark.engines.launcher import Launcher, log_of, logged_cause
 from nexmark.measure.cpu import application_cpu
 from nexmark.measure.host_samples import read_samples
 from nexmark.measure.measurement import measure_series
@@ -89,7 +89,7 @@ def test_replacements_before_the_first_batch_and_after_the_end_do_not_count(
             arguments = [*given.split(), "--rows-per-batch", "5000", "--result", str(result)]
             with launcher.started(arguments, result, job=str(driver)) as process:
                 process.wait(timeout=600)
-            assert process.returncode == 0, last_words(log_of(result))
+            assert process.returncode == 0, logged_cause(log_of(result))
         finally:
             end([sampling], grace_s=10)
     assert owned(mark[OWNER_VARIABLE]) == []

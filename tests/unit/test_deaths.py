@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from nexmark.engines import files_problem
-from nexmark.engines.launcher import last_words as words_of_file
+from nexmark.engines.launcher import logged_cause
 from nexmark.reason import reason_of
-from nexmark_jobs.cause import cause, last_words
+from nexmark_jobs.cause import cause, failure_cause
 
 DEATHS = Path(__file__).parents[1] / "data" / "deaths"
 CAUSES = {
@@ -49,8 +49,8 @@ def test_every_death_has_a_cause() -> None:
 @pytest.mark.parametrize("name", sorted(CAUSES))
 def test_the_cause_of_a_death_is_found_in_its_log(name: str) -> None:
     log, code = DEATHS / f"{name}.log", -9 if name == "sigkill" else 1
-    assert last_words(log.read_text(), code).startswith(CAUSES[name])
-    assert words_of_file(log, code).startswith(CAUSES[name])
+    assert failure_cause(log.read_text(), code).startswith(CAUSES[name])
+    assert logged_cause(log, code).startswith(CAUSES[name])
 
 
 @pytest.mark.parametrize("name", sorted(CAUSES.keys() - {"property-file", "sigkill"}))
@@ -63,9 +63,9 @@ def test_a_task_that_fails_with_the_provider_s_message_says_the_same(name: str) 
 def test_a_signal_is_said_where_the_log_says_nothing() -> None:
     said = "Cannot execute: spark-submit x.py. Error code is: -15.\nLast output:\nx INFO y: z"
     assert reason_of(said) == "it was killed by SIGTERM"
-    assert last_words("", 137).startswith("it was killed by SIGKILL")
-    assert last_words("", 1) == "it ended without a word"
-    assert last_words("starting\n\nready\n", 1) == "ready"
+    assert failure_cause("", 137).startswith("it was killed by SIGKILL")
+    assert failure_cause("", 1) == "it ended without a word"
+    assert failure_cause("starting\n\nready\n", 1) == "ready"
 
 
 def test_what_a_job_says_itself_comes_first() -> None:

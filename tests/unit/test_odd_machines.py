@@ -84,8 +84,8 @@ def test_a_home_that_is_a_file_is_one_line(
 
 
 def test_a_terminal_that_is_ascii_only_gets_all_the_rest(home: Path) -> None:
-    code = "import sys; from nexmark.terminal import ending, show_line\n"
-    code += "sys.exit(ending(lambda: show_line('ratio 1.0 \\u00b1 0.1 \\u2265') or 0))"
+    code = "import sys; from nexmark.terminal import run_command, show_line\n"
+    code += "sys.exit(run_command(lambda: show_line('ratio 1.0 \\u00b1 0.1 \\u2265') or 0))"
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "NEXMARK_HOME": str(home)}
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True

@@ -24,7 +24,7 @@ from nexmark.cli import (
 from nexmark.cli.compat import compat
 from nexmark.cli.help_groups import GroupedVerbs
 from nexmark.cli.shared_options import PASSED_ON
-from nexmark.terminal import INTERRUPTED, ending
+from nexmark.terminal import INTERRUPTED, run_command
 
 app = typer.Typer(
     name="nexmark",
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Ctrl-C does.
     """
     os.environ.setdefault("PYTHONUNBUFFERED", "1")
-    return ending(partial(_run, list(sys.argv[1:] if arguments is None else arguments)))
+    return run_command(partial(_run, list(sys.argv[1:] if arguments is None else arguments)))
 
 
 def _run(arguments: list[str]) -> int:

@@ -30,7 +30,7 @@ from nexmark.night.plan import Night
 from nexmark.night.planning import find_problems, make_night, with_snapshot
 from nexmark.reaper import reaper_of_command, wait_for_reapers
 from nexmark.terminal import INTERRUPTED, Terminal, show_line
-from nexmark_jobs.cause import last_words
+from nexmark_jobs.cause import failure_cause
 from nexmark_jobs.host.processes import end, owned
 
 _POLL_S = 0.2
@@ -146,7 +146,7 @@ def _run(
     if child.returncode != 0:
         text = log.read_text(errors="replace")
         if "[DAG TEST]" not in text:  # Airflow ended before the night's own message
-            print(last_words(text, child.returncode), file=sys.stderr)
+            print(failure_cause(text, child.returncode), file=sys.stderr)
         if problem := full_disk(paths.home()):
             print(problem, file=sys.stderr)
     show_line(f"log of the night: {log}")

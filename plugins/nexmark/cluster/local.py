@@ -101,7 +101,7 @@ class LocalCluster(SparkCluster):
         try:
             answer = program_result(run.stdout)
         except ValueError:
-            said = cause.last_words(run.stderr.decode(errors="replace"), run.returncode)
+            said = cause.failure_cause(run.stderr.decode(errors="replace"), run.returncode)
             raise ClusterError(f"the canary failed: {said[:300]}") from None
         return {socket.gethostname(): answer["metrics"]}
 
@@ -205,5 +205,5 @@ class LocalCluster(SparkCluster):
         """Return why a daemon failed: another process has its port, or the last words of `log`."""
         if taken := self._taken_ports():
             return f"{taken[0]}; see {log}"
-        said = cause.last_words("\n".join(files.tail(log, base.LOG_LINES)) or _SILENT)
+        said = cause.failure_cause("\n".join(files.tail(log, base.LOG_LINES)) or _SILENT)
         return f"its last words: {said}; see {log}"

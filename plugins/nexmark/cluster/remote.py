@@ -37,7 +37,7 @@ from nexmark.config.fields import mebibytes
 from nexmark.config.paths import safe_name
 from nexmark.engines.jvm import temporary_files
 from nexmark.model import Say
-from nexmark_jobs.cause import last_words
+from nexmark_jobs.cause import failure_cause
 from nexmark_jobs.host import canary, facts, files, leases, processes
 from nexmark_jobs.host.processes import end, owned
 
@@ -348,15 +348,15 @@ class RemoteCluster(SparkCluster):
         while not (ready() and listening(self.config, hosts, self.mark)):
             if time.monotonic() > deadline:
                 late = f"not ready after {self.config.start_timeout_s} s: {self.trouble()}"
-                words = self._last_words(hosts)
+                words = self._failure_cause(hosts)
                 raise ClusterError(f"cluster {self.config.name}: {late}; {words}")
             time.sleep(_POLL_S)
 
-    def _last_words(self, hosts: Sequence[Host]) -> str:
+    def _failure_cause(self, hosts: Sequence[Host]) -> str:
         def words(host: Host) -> str:
             log = self._log(host.name)
             answer = host.call(files, {"tail": {log: base.LOG_LINES}}, timeout_s=_CALL_S)
-            return last_words("\n".join(answer["tail"][log]) or "nothing was logged")
+            return failure_cause("\n".join(answer["tail"][log]) or "nothing was logged")
 
         return "; ".join(f"{name}: {said}" for name, said in on_all(hosts, words).items())
 

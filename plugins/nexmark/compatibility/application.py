@@ -15,7 +15,7 @@ from typing import Any
 
 from nexmark.engines import Build, job_python, local_environment
 from nexmark.engines.jvm import temporary_files
-from nexmark.engines.launcher import JOBS, ProcessGroup, check_places, last_words, start
+from nexmark.engines.launcher import JOBS, ProcessGroup, check_places, logged_cause, start
 from nexmark.engines.short_runs import untimed_options
 from nexmark.errors import NexmarkError
 from nexmark.interrupts import undisturbed
@@ -103,7 +103,7 @@ class Application:
             rest = [run for run in left if run.id not in self.records]
             if len(rest) == len(left):
                 raise ApplicationError(
-                    f"Spark {self.build.version} ({self.build.source}): {self._last_words()}"
+                    f"Spark {self.build.version} ({self.build.source}): {self._failure_cause()}"
                 )
             left, self.dump = rest, None
         return self.records
@@ -150,7 +150,7 @@ class Application:
             time.sleep(_POLL_S)
         if running is not None:
             late = f"did not end within {_SILENCE_S:.0f} s"
-            reason = late if silent else self._last_words(process.returncode)
+            reason = late if silent else self._failure_cause(process.returncode)
             self.records[running] = {"state": "failed", "plan": {}, "reason": reason}
 
     def _environment(self) -> dict[str, str]:
@@ -171,5 +171,5 @@ class Application:
             "PYTHONPATH": os.pathsep.join(map(str, paths)),
         }
 
-    def _last_words(self, code: int | None = None) -> str:
-        return f"the application ended: {last_words(self.work / 'output', code)}"
+    def _failure_cause(self, code: int | None = None) -> str:
+        return f"the application ended: {logged_cause(self.work / 'output', code)}"

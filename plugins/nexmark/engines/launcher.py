@@ -187,7 +187,7 @@ def dump_events(launcher: Launcher, given: Sequence[str], target: Path, kind: st
         except subprocess.TimeoutExpired:
             raise NexmarkError(f"no events: they took over {_DUMP_S} s") from None
     if process.returncode != 0:
-        raise NexmarkError(f"no events: {last_words(log_of(result), process.returncode)}")
+        raise NexmarkError(f"no events: {logged_cause(log_of(result), process.returncode)}")
 
 
 def log_of(result: Path) -> Path:
@@ -195,9 +195,9 @@ def log_of(result: Path) -> Path:
     return result.with_suffix(".log")
 
 
-def last_words(log: Path, code: int | None = None) -> str:
+def logged_cause(log: Path, code: int | None = None) -> str:
     """Say in one line why the process with this log and exit code ended."""
-    said = cause.last_words(log.read_text(errors="replace"), code)
+    said = cause.failure_cause(log.read_text(errors="replace"), code)
     _, is_job_error, why = said.partition(".py: error: ")
     return (why if is_job_error else said)[:500]
 

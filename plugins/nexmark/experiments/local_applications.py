@@ -13,7 +13,14 @@ from pathlib import Path
 
 from nexmark.engines import Build, local_environment
 from nexmark.engines.jvm import temporary_files
-from nexmark.engines.launcher import JOBS, ProcessGroup, check_places, last_words, start, submitted
+from nexmark.engines.launcher import (
+    JOBS,
+    ProcessGroup,
+    check_places,
+    logged_cause,
+    start,
+    submitted,
+)
 from nexmark.engines.short_runs import untimed_options
 from nexmark.errors import NexmarkError
 from nexmark.interrupts import undisturbed
@@ -101,7 +108,7 @@ class LocalApplications:
                 self._start_sampler(place)
             process = self._started(command, local_environment(build.spark_home, scratch), log)
             if process.wait(_RUN_S) != 0:
-                raise ExperimentError(f"{name}: {last_words(log, process.returncode)}")
+                raise ExperimentError(f"{name}: {logged_cause(log, process.returncode)}")
         except subprocess.TimeoutExpired:
             raise ExperimentError(f"{name}: no end after {_RUN_S:.0f} s") from None
         finally:
@@ -123,7 +130,7 @@ class LocalApplications:
         while not ready.exists():
             if process.poll() is not None or time.monotonic() > deadline:
                 raise ExperimentError(
-                    f"experiment: no CPU sampler: {last_words(log, process.poll())}"
+                    f"experiment: no CPU sampler: {logged_cause(log, process.poll())}"
                 )
             time.sleep(_POLL_S)
 

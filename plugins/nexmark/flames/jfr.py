@@ -25,7 +25,7 @@ from pathlib import Path
 from nexmark.cluster.hosts.samplers import RECORDING
 from nexmark.engines.prerequisites import java_program
 from nexmark.errors import NexmarkError
-from nexmark_jobs.cause import last_words
+from nexmark_jobs.cause import failure_cause
 from nexmark_jobs.host.processes import plain_environment
 
 TRUNCATED = "[deeper than the recorder looks]"
@@ -164,7 +164,7 @@ def read_recording(recording: Path) -> Iterator[StackSample]:
             process.wait()
         if status:
             errors.seek(0)
-            reason = last_words(errors.read(), status)[:200]
+            reason = failure_cause(errors.read(), status)[:200]
             raise NexmarkError(f"{recording}: jfr cannot read it: {reason}")
 
 

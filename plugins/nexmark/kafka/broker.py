@@ -26,7 +26,7 @@ from nexmark.kafka import KafkaError
 from nexmark.kafka.jars import BROKER, jars
 from nexmark.kafka.topics import KafkaCluster
 from nexmark.model import Say
-from nexmark_jobs.cause import last_words
+from nexmark_jobs.cause import failure_cause
 from nexmark_jobs.host import processes
 from nexmark_jobs.host.files import tail
 from nexmark_jobs.host.leases import locked
@@ -309,9 +309,9 @@ class LocalBrokers:
             for broker, process in started.items():
                 if not process.alive:
                     ended = f"broker {broker.number} ended while it started"
-                    raise KafkaError(f"kafka: {ended}; {self._last_words(broker)}")
+                    raise KafkaError(f"kafka: {ended}; {self._failure_cause(broker)}")
             if time.monotonic() > deadline:
-                words = self._last_words(brokers[0])
+                words = self._failure_cause(brokers[0])
                 raise KafkaError(f"kafka: not ready after {_READY_S} s; {words}")
             time.sleep(_POLL_S)
 
@@ -330,15 +330,15 @@ class LocalBrokers:
             timeout=_FORMAT_TIMEOUT_S,
         )
         if run.returncode != 0:
-            said = last_words(f"{run.stdout}\n{run.stderr}", run.returncode)[:300]
+            said = failure_cause(f"{run.stdout}\n{run.stderr}", run.returncode)[:300]
             raise KafkaError(f"kafka: storage of broker {broker.number} cannot be made: {said}")
 
-    def _last_words(self, broker: Broker) -> str:
+    def _failure_cause(self, broker: Broker) -> str:
         """Return the end of a broker's logs in one line."""
         files = self._files(broker)
         for path in (files / "console.log", files / "server.log"):
             if said := tail(path, _LOG_LINES):
-                words = last_words("\n".join(said))
+                words = failure_cause("\n".join(said))
                 return f"its last words: {words[:500]}; see {path}"
         return f"nothing was logged in {files}"
 

@@ -12,7 +12,7 @@ from nexmark.engines.prerequisites import java_program
 from nexmark.kafka import KafkaError
 from nexmark.kafka.jars import BROKER, jars
 from nexmark.model import Say
-from nexmark_jobs.cause import last_words
+from nexmark_jobs.cause import failure_cause
 from nexmark_jobs.host.processes import plain_environment
 
 CONFS: Mapping[str, str] = {"buffer.memory": "67108864", "batch.size": "8196"}
@@ -119,7 +119,7 @@ class Tools:
                 raise KafkaError(f"kafka: {tool} did not end within {_TIMEOUT_S} s") from None
             if process.returncode != 0:
                 raise KafkaError(
-                    f"kafka: {tool} failed: {last_words(text, process.returncode)[:300]}"
+                    f"kafka: {tool} failed: {failure_cause(text, process.returncode)[:300]}"
                 )
             return text
 
@@ -166,4 +166,4 @@ def _last(pattern: re.Pattern[str], tool: str, output: str) -> tuple[str, ...]:
 
 
 def _unread(tool: str, output: str) -> KafkaError:
-    return KafkaError(f"kafka: {tool} printed no figures: {last_words(output)[:300]}")
+    return KafkaError(f"kafka: {tool} printed no figures: {failure_cause(output)[:300]}")

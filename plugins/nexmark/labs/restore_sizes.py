@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from nexmark.engines import Build
-from nexmark.engines.launcher import Launcher, last_words, log_of, progress
+from nexmark.engines.launcher import Launcher, log_of, logged_cause, progress
 from nexmark.errors import NexmarkError
 from nexmark.labs.kept_runs import KeptRuns
 from nexmark.model import Say, Spread, grouped
@@ -242,7 +242,7 @@ class _Runs:
             while not ((batches := progress(result)) and is_enough(batches)):
                 if process.poll() is not None:
                     raise NexmarkError(
-                        f"recovery: {last_words(log_of(result), process.returncode)}"
+                        f"recovery: {logged_cause(log_of(result), process.returncode)}"
                     )
                 if time.monotonic() > deadline:
                     raise NexmarkError(f"recovery: not enough after {_RUN_S:.0f} s; see --grow-to")

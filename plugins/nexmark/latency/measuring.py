@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nexmark.engines import Build
-from nexmark.engines.launcher import NONE, Confs, Launcher, dump_events, last_words, log_of
+from nexmark.engines.launcher import NONE, Confs, Launcher, dump_events, log_of, logged_cause
 from nexmark.errors import NexmarkError
 from nexmark.kafka.topics import KafkaCluster
 from nexmark.latency.figures import LatencyFigures, figures
@@ -217,7 +217,7 @@ class PacedRuns:
 
             def alive() -> None:
                 if process.poll() is not None:
-                    reason = last_words(log_of(result), process.returncode)
+                    reason = logged_cause(log_of(result), process.returncode)
                     raise NexmarkError(f"latency: {query} {trigger}: {reason}")
 
             yield started, alive

@@ -18,7 +18,7 @@ from nexmark.errors import NexmarkError
 from nexmark.kafka.jars import jars, pyspark_jars
 from nexmark.model import Say
 from nexmark.recovery.checkpoint_files import HdfsDirectory
-from nexmark_jobs.cause import last_words
+from nexmark_jobs.cause import failure_cause
 from nexmark_jobs.host.processes import plain_environment
 
 JARS = "minihdfs-3.5.0"
@@ -69,7 +69,7 @@ def _up(process: subprocess.Popen[bytes], told: Path, log: Path) -> HdfsDirector
     deadline = time.monotonic() + _START_S
     while not told.exists():
         if process.poll() is not None or time.monotonic() > deadline:
-            why = last_words(log.read_text(errors="replace"), process.poll())
+            why = failure_cause(log.read_text(errors="replace"), process.poll())
             raise NexmarkError(f"--checkpoint hdfs: HDFS did not start: {why[:300]}")
         time.sleep(_POLL_S)
     name_node, web = told.read_text().split()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from nexmark.engines.launcher import last_words, log_of, progress
+from nexmark.engines.launcher import log_of, logged_cause, progress
 from nexmark.errors import NexmarkError
 from nexmark.model import Say
 from nexmark.recovery.checkpoint_files import Place, commits, local_stores, moment, size
@@ -194,7 +194,7 @@ class Supervisor:
             self.say("the fault of the storage begins")
 
     def _note_end(self, code: int | None, result: Path, story: Story) -> None:
-        reason = last_words(log_of(result), code)
+        reason = logged_cause(log_of(result), code)
         expected = self.fault_file is not None or (self.what in _REPLACED and story.killed)
         if code == _WRONG_ARGUMENTS or not expected or len(story.ends) >= _MOST_ENDS:
             raise NexmarkError(f"recovery: {reason}")

@@ -12,7 +12,7 @@ from nexmark.night.night_progress import say
 from nexmark.night.night_runs import runs_of
 from nexmark.night.plan import Deployments, Night
 from nexmark.night.run_directory import Moment, failure_kept, prepare
-from nexmark_jobs.cause import last_words
+from nexmark_jobs.cause import failure_cause
 from nexmark_jobs.host.processes import end, plain_environment, start_detached, with_word
 
 _START_TIMEOUT_S = 30.0
@@ -87,7 +87,7 @@ def _start_driver_sampler(night: Night, group: str) -> None:
     while not pid_file.exists():
         if not process.alive or time.monotonic() > deadline:
             end([process])
-            why = last_words(log.read_text(errors="replace"))
+            why = failure_cause(log.read_text(errors="replace"))
             raise NexmarkError(f"{group}: the sampler did not start: {why[:300]}; see {log}")
         time.sleep(_POLL_S)
 

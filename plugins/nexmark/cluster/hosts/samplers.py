@@ -18,7 +18,7 @@ from nexmark.cluster.base import SAMPLER_MAX_SECONDS
 from nexmark.cluster.hosts.host import Host
 from nexmark.cluster.hosts.ssh import HostError
 from nexmark.cluster.lease import ClusterError
-from nexmark_jobs.cause import last_words
+from nexmark_jobs.cause import failure_cause
 from nexmark_jobs.host import files, processes
 
 _CALL_S = 30
@@ -87,7 +87,7 @@ def start_sampler(
     deadline = time.monotonic() + _START_TIMEOUT_S
     while not _tail(host, pid_file):
         if time.monotonic() > deadline:
-            said = last_words("\n".join(_tail(host, log)))
+            said = failure_cause("\n".join(_tail(host, log)))
             raise HostError(f"host {host.name}: the sampler of {query} did not start: {said}")
         time.sleep(_POLL_S)
     written = {f"{directory}/{query}.clock": json.dumps(_reading(host))}
