@@ -1,4 +1,4 @@
-"""Measuring builds by nights of `nexmark_build`, and finding those that were measured before."""
+"""Measure builds by nights of `nexmark_build`, and find the builds that were measured before."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -21,7 +21,11 @@ from nexmark.verdict.bisection import Pairs
 
 @dataclass(frozen=True)
 class MeasuredBuilds:
-    """Nights of `nexmark_build` with these `params` that compare builds with a good one."""
+    """Nights of `nexmark_build` that compare builds with a good one.
+
+    `params` are the params of these nights without the build; `run` runs a night with its params,
+    and returns the exit code.
+    """
 
     config: Config
     engine: str
@@ -29,12 +33,12 @@ class MeasuredBuilds:
     run: Callable[[dict[str, Any]], int]
 
     def plan(self, build: str) -> Night:
-        """Return the night that measures a build; NexmarkError where it cannot be."""
+        """Return the plan of the night that measures a build; NexmarkError if none is possible."""
         params = {**self.params, "build": build}
         return make_night(self.config, self.engine, BUILD_DAG_ID, "", params)
 
     def known(self, builds: Sequence[str]) -> list[Pairs]:
-        """Return the pairs of such nights that are recorded, the oldest first."""
+        """Return the pairs of the nights of these builds that are recorded, the oldest first."""
         with open_store(paths.database_url()) as store:
             nights = [
                 self._pairs(store, build, row) for build, row in self._recorded(store, builds)
@@ -42,7 +46,13 @@ class MeasuredBuilds:
         return [pairs for pairs in nights if not isinstance(pairs, str)]
 
     def measure(self, build: str) -> Pairs:
-        """Run a night of `build`; Unmeasurable where the build is at fault."""
+        """Run a night of a build, and return its pairs.
+
+        Raises:
+            Unmeasurable: The build is at fault.
+            NexmarkError: The night ended before the build was measured.
+            KeyboardInterrupt: The person interrupted the night.
+        """
         self.fetch(build)
         with open_store(paths.database_url()) as store:
             before = {row.id for row in store.nights()}
@@ -57,18 +67,19 @@ class MeasuredBuilds:
                         raise Unmeasurable(f"{build}: {pairs}")
                     return pairs
         raise NexmarkError(
-            f"the night of {build} ended before it was measured, see above; mend it and start the "
-            "search again: it goes on from here"
+            f"the night of {build} ended before it was measured, see above; repair it and start "
+            "the search again: it goes on from here"
         )
 
     def fetch(self, build: str) -> str:
-        """Bring a build here and return its id; Unmeasurable where that cannot be."""
+        """Fetch a build and return its id; Unmeasurable if it cannot be fetched."""
         try:
             return usable(parse_source(build), paths.builds_dir(), say=show_line).id
         except BuildError as error:
             raise Unmeasurable(str(error)) from None
 
     def _recorded(self, store: Store, builds: Sequence[str]) -> list[tuple[str, NightRow]]:
+        """Return the recorded nights that measure one of these builds as this search does."""
         wanted = {build: self.plan(build) for build in builds}
         nights = []
         for row in reversed(store.nights()):
@@ -88,7 +99,10 @@ class MeasuredBuilds:
         ]
 
     def _is_that_build(self, build: str, recorded: str) -> bool:
-        """Return whether a recorded build is `build`; a directory may have another one by now."""
+        """Return whether the id of a recorded build is the id that `build` has now.
+
+        Only a directory can have another build than before.
+        """
         if parse_source(build).directory is None:
             return True
         try:
@@ -97,7 +111,7 @@ class MeasuredBuilds:
             return False
 
     def _pairs(self, store: Store, build: str, row: NightRow) -> Pairs | str:
-        """Return the pairs of a night, or why there are none."""
+        """Return the pairs of a night, or the reason why there are none."""
         (query,) = row.queries
         night = store.paired_night(row.id)
         reason = night.invalid.get(query) or night.missing.get(query)
@@ -113,6 +127,6 @@ class MeasuredBuilds:
 
 
 def _measured(night: Night) -> tuple[Any, ...]:
-    """Return what a night measures, whatever its builds are."""
+    """Return what a night measures apart from its builds, to compare it with other nights."""
     confs = (night.engine.name, night.engine.conf, night.conf_profile)
     return night.workload, night.cluster, night.queries, night.mode, night.against, confs

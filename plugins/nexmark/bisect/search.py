@@ -1,6 +1,6 @@
-"""The search: measure, believe a little more, and measure where it tells most; and its words.
+"""Search the first bad build: measure the build that says most about it, until one is likely.
 
-The caller passes the function that measures: the search knows no nights, stores or Airflow.
+The caller passes the function that measures, so that the search knows no nights and no Airflow.
 """
 
 import math
@@ -14,8 +14,9 @@ from nexmark.errors import NexmarkError
 from nexmark.model import Say
 from nexmark.verdict.bisection import Bisection, Pairs, bisection_of, shift_of
 
-#: Below NOTHING standard deviations the bad build does not differ from the good one; from DIFFERENT
-#: on it does. Between the two the search measures it again, until it has had ENOUGH nights.
+#: If the bad build differs from the good one by less than NOTHING standard deviations, the search
+#: ends; from DIFFERENT on it is certain. Between the two, the difference may be chance: it ends the
+#: search only when the bad build has been measured in ENOUGH nights.
 NOTHING, DIFFERENT, ENOUGH = 1.0, 2.0, 3
 
 
@@ -27,8 +28,9 @@ class Unmeasurable(NexmarkError):
 class Search:
     """A search among `builds` (good first, bad last), as far as it has come.
 
-    `nights` are the known pairs in the order they were measured, `skipped` builds that could not
-    be; the noise of a shift is never believed to be below `floor`.
+    `nights` has the pairs of each night, in the order of measurement; `skipped` has the builds that
+    could not be measured. `floor` is the least noise that the search assumes for a night, as a
+    standard deviation of the log ratio.
     """
 
     builds: Sequence[str]
@@ -37,12 +39,12 @@ class Search:
     skipped: list[str] = field(default_factory=list)
 
     def state(self) -> Bisection:
-        """Return the present probabilities; the bad build must have been measured."""
+        """Return the present probability of each build; the bad build must have been measured."""
         return bisection_of(self.builds, self.nights, self.skipped, self.floor)
 
     @property
     def pairs(self) -> int:
-        """How many pairs were spent."""
+        """How many pairs were measured."""
         return sum(len(night.ratios) for night in self.nights)
 
     def run(
@@ -52,10 +54,19 @@ class Search:
         show: "Callable[[Search, Bisection], None]",
         say: Say,
     ) -> Bisection:
-        """Measure until a build has 95 %, nothing more can be told, or there are `most` nights.
+        """Measure until a build has 95 %, no build is left to measure, or there are `most` nights.
 
-        Raises NexmarkError where the bad build does not differ from the good one, or cannot be
-        measured; builds between that cannot be measured are left out.
+        A build between good and bad that cannot be measured is left out.
+
+        Args:
+            measure: Measures a build; Unmeasurable if the build is at fault.
+            most: The largest number of nights, known ones included.
+            show: Called with the search and its probabilities after each night.
+            say: Called with each line of progress.
+
+        Raises:
+            NexmarkError: The bad build does not differ from the good one.
+            Unmeasurable: The bad build cannot be measured.
         """
         bad = self.builds[-1]
         if all(night.build != bad for night in self.nights):
@@ -78,6 +89,7 @@ class Search:
                 self.skipped.append(build)
 
     def _check_difference(self, state: Bisection) -> None:
+        """Raise NexmarkError if the bad build does not differ from the good one."""
         size, deviation = state.size
         nights = sum(night.build == self.builds[-1] for night in self.nights)
         if abs(size) < (DIFFERENT if nights >= ENOUGH else NOTHING) * deviation:
@@ -88,10 +100,11 @@ class Search:
 
 
 _INTERVAL = 1.96
+"""Half the width of a 95 % interval, in standard deviations."""
 
 
 def percent(size: float, deviation: float) -> str:
-    """Return a log ratio as a person reads it, with its 95 % interval."""
+    """Return a log ratio as a percentage with its 95 % interval, by its standard deviation."""
     sign, way = (1, "slower") if size >= 0 else (-1, "faster")
     bounds = (size - _INTERVAL * deviation, size + _INTERVAL * deviation)
     ends = sorted(sign * 100 * math.expm1(bound) for bound in bounds)
@@ -99,7 +112,7 @@ def percent(size: float, deviation: float) -> str:
 
 
 def table(search: Search, state: Bisection) -> str:
-    """Return a table of the builds: nights, ratio, probability to be the first bad one."""
+    """Return a table of the builds: nights, ratio, probability that it is the first bad build."""
     names = [short(build) for build in search.builds]
     width = max(len("build"), *map(len, names))
     lines = [f"{'build':<{width}}  nights   ratio  first bad"]
@@ -117,7 +130,7 @@ def table(search: Search, state: Bisection) -> str:
 
 
 def answer(query: str, search: Search, state: Bisection) -> str:
-    """Return the first bad build, or what is known of it."""
+    """Return in one line the first bad build, or the builds among which it is."""
     size = f"{query} is {percent(*state.size)} from it on"
     spent = f"{len(search.nights)} nights, {search.pairs} pairs"
     builds = state.found or state.credible
@@ -137,9 +150,10 @@ def answer(query: str, search: Search, state: Bisection) -> str:
 
 
 def read_builds(good: str, bad: str, between: str) -> list[str]:
-    """Good, those between in their order, bad; NexmarkError for one that cannot be.
+    """Return the builds of a search in order: good, those between, bad.
 
-    `between` is a file (one build a line, lines with # are comments) or names with commas between.
+    `between` is the path of a file (one build in each line, a line that begins with # is a comment)
+    or names separated by commas. NexmarkError for a build that is wrong, missing or given twice.
     """
     for name, value in (("--good", good), ("--bad", bad), ("--builds", between)):
         if not value.strip():
@@ -150,14 +164,14 @@ def read_builds(good: str, bad: str, between: str) -> list[str]:
     builds = [good, *listed, bad]
     twice = [build for build in builds if builds.count(build) > 1]
     if twice:
-        raise NexmarkError(f"bisect: build {short(twice[0])} is there twice; list it once")
+        raise NexmarkError(f"bisect: build {short(twice[0])} is listed twice; list it once")
     if not listed:
-        raise NexmarkError("--builds: there is none between --good and --bad; give those that are")
+        raise NexmarkError("--builds: no build is between --good and --bad; give those in between")
     return builds
 
 
 def short(build: str) -> str:
-    """Return a build for a table: a tarball by its file name, a directory by its end."""
+    """Return a short name of a build: of a tarball the file name, of a directory its last parts."""
     kind, _, value = build.partition(":")
     if kind == "tarball":
         return value.rpartition("#sha512=")[0].rpartition("/")[2]
@@ -167,6 +181,7 @@ def short(build: str) -> str:
 
 
 def _listed(between: str) -> list[str]:
+    """Return the texts of the builds that `--builds` names, itself or in a file."""
     path = Path(between).expanduser()
     if re.match(r"(pypi|tarball|directory):", between.strip()):
         texts = between.split(",")
@@ -184,7 +199,7 @@ def _listed(between: str) -> list[str]:
 
 
 def _named(where: str, text: str) -> str:
-    """Return a build in its usual form; a NexmarkError names the place of a wrong one."""
+    """Return a build in its usual form; NexmarkError, with the option `where`, for a wrong one."""
     try:
         return str(parse_source(text))
     except NexmarkError as error:

@@ -24,7 +24,7 @@ from nexmark_jobs.host.processes import OWNER_VARIABLE, end, owned
 
 _POLL_S = 0.2
 _SILENCE_S = 900.0
-_JAVA_OPTIONS = "-XX:+UseSerialGC"  # little data
+_JAVA_OPTIONS = "-XX:+UseSerialGC"  # the fastest for little data
 _CONFS = {
     "spark.master": "local[2]",
     "spark.driver.memory": "1g",
@@ -35,21 +35,21 @@ _CONFS = {
 
 
 class ApplicationError(NexmarkError):
-    """An application of a Spark build could not do its work."""
+    """A Spark application does not start, or ends before its first run."""
 
 
 @dataclass(frozen=True)
 class CheckpointRun:
-    """A run of a query that stops in mid-input, or one that resumes from such a run's checkpoint.
+    """A run of a query that stops in the middle of its input, or one that resumes such a run.
 
     Attributes:
-        id: name of the run, which people see as progress.
+        id: name of the run, which is shown as progress.
         arguments: arguments of `run_query.py`.
         confs: Spark SQL confs of the session.
         after: id of the run that has to be done before; None if none.
         copies: a directory, and the copy of it to make before the run; None for no copy.
-        only_plan: make the plan, do not run the query.
-        only_stateful: leave a query out that keeps no state.
+        only_plan: plan the query without running it.
+        only_stateful: leave the query out if it keeps no state.
     """
 
     id: str
@@ -63,14 +63,14 @@ class CheckpointRun:
 
 @dataclass
 class Application:
-    """The runs of one build, in one application as long as it lives.
+    """The runs of one build in one application, or in several if runs end the application.
 
     Attributes:
         build: the Spark build.
         runs: the runs, in order.
         work: a directory of its own, which must not exist yet.
         dump: arguments of `dump_events.py`, which runs first; None for no events.
-        formulations: a Python file with formulations of a person's own.
+        formulations: a Python file with formulations of the user.
         confs: Spark confs of the application, beside the defaults here.
         records: the last line of the log about each run, by its id.
     """
@@ -84,11 +84,11 @@ class Application:
     records: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raise NexmarkError for a directory that Spark cannot work in."""
+        """Raise NexmarkError for a directory in which Spark cannot work."""
         check_places(self.work)
 
     def run(self, say: Say) -> Mapping[str, Mapping[str, Any]]:
-        """Run all; if a run ends the application, another application makes the remaining runs.
+        """Make all runs; if one ends the application, another application makes the others.
 
         Returns:
             The outcome of each run by its id.
@@ -109,6 +109,7 @@ class Application:
         return self.records
 
     def _run(self, runs: list[CheckpointRun], say: Say) -> None:
+        """Make runs in one application, and collect the records until it ends."""
         log, plan = self.work / "log.jsonl", self.work / "plan.json"
         log.write_text("")
         more = str(self.formulations) if self.formulations else None
@@ -121,30 +122,33 @@ class Application:
         process = start(command, environment, output, self.work, with_parent=signal.SIGKILL)
         try:
             self._follow(process, log, say)
-        finally:  # end it, and all that it started
+        finally:  # end the application and all processes that it started
             with undisturbed():
                 end(owned(environment[OWNER_VARIABLE]))
                 process.wait()
 
     def _as_json(self, run: CheckpointRun) -> dict[str, Any]:
-        """Return a run as the program reads it, without `after` if that run is done already."""
+        """Return a run as `resume_queries.py` reads it, without `after` if that run is done."""
         is_ready = self.records.get(run.after or "", {}).get("state") == "done"
         return vars(run) | {"confs": dict(run.confs)} | ({"after": None} if is_ready else {})
 
     def _follow(self, process: ProcessGroup, log: Path, say: Say) -> None:
-        """Read the log until the application ends, or writes nothing for `_SILENCE_S` seconds."""
-        read, running, heard = 0, None, time.monotonic()
+        """Read the log until the application ends, or writes nothing for `_SILENCE_S` seconds.
+
+        If a run was in progress then, its record says that it failed.
+        """
+        read, running, last_line = 0, None, time.monotonic()
         while True:
             ended = process.poll() is not None
             lines = log.read_text(encoding="utf-8").split("\n")[:-1]
             for record in map(json.loads, lines[read:]):
-                heard = time.monotonic()
+                last_line = time.monotonic()
                 running = record["id"] if record["state"] == "begun" else None
                 if running is None:
                     self.records[record["id"]] = record
                     say(f"Spark {self.build.version}: {record['id']}: {record['state']}")
             read = len(lines)
-            silent = time.monotonic() - heard > _SILENCE_S
+            silent = time.monotonic() - last_line > _SILENCE_S
             if ended or silent:
                 break
             time.sleep(_POLL_S)
@@ -154,6 +158,7 @@ class Application:
             self.records[running] = {"state": "failed", "plan": {}, "reason": reason}
 
     def _environment(self) -> dict[str, str]:
+        """Return the environment of the application, with its confs and its Python libraries."""
         home, temporary = self.build.spark_home, self.work / "tmp"
         temporary.mkdir(exist_ok=True)
         libraries = home / "python" / "lib"
@@ -172,4 +177,5 @@ class Application:
         }
 
     def _failure_cause(self, code: int | None = None) -> str:
+        """Return why the application ended, by its output and its exit code."""
         return f"the application ended: {logged_cause(self.work / 'output', code)}"

@@ -9,7 +9,8 @@ from nexmark.engines import Build
 from nexmark_jobs.feature_release import feature_release
 
 _BATCHES = 4
-_CYCLE = 50  # the cycle of persons, auctions and bids: the generator is cheapest in multiples of it
+#: Persons, auctions and bids come in cycles of 50: batches of whole cycles are generated fastest.
+_CYCLE = 50
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def cases_of(
         queries: names of queries.
         builds: the builds of the first and of the second side.
         formulation: the formulation on both sides; by default the newest that both builds can run.
-        against: the formulation on the second side, where it is another one.
+        against: the formulation on the second side, if it is not the same.
     """
     from nexmark_jobs.experiments import query_named
 
@@ -62,9 +63,9 @@ def cases_of(
 
 @dataclass(frozen=True)
 class Input:
-    """The generated events of a check, in four batches; the first build stops after two.
+    """The generated events of a check, in four batches; the first run stops after two of them.
 
-    `formulations` is a Python file with formulations of a person's own.
+    `formulations` is a Python file with formulations of the user.
     """
 
     last_batch_of_first_run: ClassVar[int] = _BATCHES // 2 - 1
@@ -76,12 +77,12 @@ class Input:
 
     @property
     def generator_arguments(self) -> list[str]:
-        """Return the arguments of a job that say which events the generator makes."""
+        """The arguments of a job that say which events to generate."""
         numbers = {"--events": self.events, "--tps": self.tps, "--seed": self.seed}
         return [word for name, number in numbers.items() for word in (name, str(number))]
 
     @property
     def run_arguments(self) -> list[str]:
-        """Return `generator_arguments` and the size of a batch."""
+        """The `generator_arguments`, and the size of a batch."""
         rows = -(-self.events // (_BATCHES * _CYCLE)) * _CYCLE
         return [*self.generator_arguments, "--rows-per-batch", str(rows)]

@@ -1,8 +1,8 @@
 """Check an upgrade: one side starts queries, the other side resumes them, tables are compared.
 
-1. The first side dumps the events for the reference, and starts the queries of the way forward.
-2. The second side resumes these, and starts the queries of the way backward.
-3. The first side resumes those.
+1. The first side writes the events for the reference, and starts the queries that go forward.
+2. The second side resumes these queries, and starts the queries that go backward.
+3. The first side resumes the queries that the second side has started.
 
 Steps of the same build that follow each other are one Spark application.
 """
@@ -34,7 +34,8 @@ _PREFIX = "nexmark-compat-"
 class _Direction:
     """One direction of a case: which side starts the query, which one resumes it, and where.
 
-    Cases that start with the same formulation share the first run: each resumes in a copy of it.
+    Cases that start with the same formulation share the first run, and each resumes in a copy of
+    its directory.
 
     Attributes:
         name: "forward" or "backward".
@@ -52,7 +53,7 @@ class _Direction:
 
     @property
     def ids(self) -> tuple[str, str]:
-        """The ids of the first run and of the resumed run; people see them as progress."""
+        """The ids of the first run and of the resumed run, which are shown as progress."""
         first = f"{self.case.query} ({self.formulations[0]}), {self.name}, first run"
         return first, f"{self.case}, {self.name}, resumed run"
 
@@ -104,11 +105,11 @@ def check(
 
     Args:
         first: the side that jobs run on now.
-        second: the side that they are to go on with.
+        second: the side that jobs will run on after the upgrade.
         cases: the queries.
         events: the generated events.
         say: called with each line of progress.
-        only_stateful: leave queries out that keep no state.
+        only_stateful: leave out queries that keep no state.
         backward: also start each case on the second side and resume it on the first.
         below: the parent of the temporary directory; the system's by default.
 
@@ -129,8 +130,8 @@ def check(
             direction.first_directory.mkdir(parents=True, exist_ok=True)
 
         def runs(directions: list[_Direction], part: int) -> list[CheckpointRun]:
-            each = [way.run(part, events, only_stateful=only_stateful) for way in directions]
-            return list({run.id: run for run in each}.values())
+            every = [one.run(part, events, only_stateful=only_stateful) for one in directions]
+            return list({run.id: run for run in every}.values())
 
         dumped = work / "events"
         dump = [*events.generator_arguments, "--out", str(dumped), "--format", "parquet"]
@@ -153,7 +154,7 @@ def write_corpus(
 ) -> list[str]:
     """Start queries on a side and keep their checkpoints; return the names of those that failed.
 
-    <directory>/<query>-<formulation>/kept   the checkpoint, and a note on the input it belongs to
+    <directory>/<query>-<formulation>/kept   the checkpoint, and a note on its input
     <directory>/corpus.json                  the build, the events, the outcome of each query
 
     Args:
@@ -198,7 +199,19 @@ def check_plans(
     *,
     only_stateful: bool = False,
 ) -> list[Compatibility]:
-    """Compare the plans of each case without running a query; for the arguments see `check`."""
+    """Compare the plans of each case without running a query.
+
+    Args:
+        first: the side that jobs run on now.
+        second: the side that jobs will run on after the upgrade.
+        cases: the queries.
+        events: the generated events.
+        say: called with each line of progress.
+        only_stateful: leave out queries that keep no state.
+
+    Raises:
+        ApplicationError: Spark does not start.
+    """
     with temporary_directory(_PREFIX) as work:
 
         def plan(case: Case, number: int) -> CheckpointRun:
@@ -234,7 +247,7 @@ def _run(
     events: Input,
     say: Say,
 ) -> Records:
-    """Make the runs of the steps, in as few applications as there are changes of the build.
+    """Make the runs of the steps; steps of one build that follow each other share an application.
 
     Args:
         steps: each a side and its runs, in order.
@@ -244,7 +257,7 @@ def _run(
         say: called with each line of progress.
 
     Returns:
-        The outcome of each run by its id; a run whose first run was not done is left out.
+        The outcome of each run by its id; its state is `left out` if its first run was not done.
     """
     of_builds = groupby((step for step in steps if step[1]), key=lambda step: step[0].build.id)
     records: dict[str, Mapping[str, Any]] = {}
@@ -274,8 +287,8 @@ def _comparison(
     """Return the result of a case from the outcomes of its runs.
 
     Args:
-        forward: the way forward.
-        backward: the way backward; None if it was not run.
+        forward: the direction from the first side to the second.
+        backward: the direction from the second side to the first; None if it was not run.
         records: the outcome of each run by its id.
         events: the directory of the dumped events, for the reference.
     """
@@ -304,6 +317,7 @@ def _comparison(
 def _plans(
     first: Mapping[str, Any], second: Mapping[str, Any], *, same_build: bool
 ) -> tuple[tuple[QueryPlan | None, QueryPlan | None], PlanDifference | None]:
+    """Return the plans in the outcomes of two runs, and their difference if both have one."""
     plans = _plan(first), _plan(second)
     one, other = plans
     difference = compare(one, other, same_build=same_build) if one and other else None
@@ -327,7 +341,7 @@ def _restart(direction: _Direction, records: Records, events: Path) -> Restart:
 def restart_of(record: Mapping[str, Any], query: str, table: Path, events: Path) -> Restart:
     """Return how a run ended; if it was done, compare its final table with the reference.
 
-    An error of Spark's has a class. An application that died, or was ended, has none.
+    If Spark raised an error, it has a class. If the application died or was ended, there is none.
 
     Args:
         record: the outcome of the run, from the log of the application.

@@ -15,7 +15,7 @@ _SHOWN = 60
 
 
 class PlanGrade(StrEnum):
-    """How far two plans of a query differ; the worst difference comes last."""
+    """How much two plans of a query differ; the worst difference comes last."""
 
     SAME = "same"
     CHANGED = "plan changed"  # other operators; their state is the same
@@ -27,7 +27,7 @@ class PlanGrade(StrEnum):
 
 @dataclass(frozen=True)
 class QueryPlan:
-    """A query's plan, as `nexmark_jobs.resume_queries` describes it."""
+    """The plan of a query, as `nexmark_jobs.resume_queries` writes it."""
 
     text: str
     skeleton: str
@@ -107,7 +107,10 @@ def _differences(
 
 
 def _changed(one: Sequence[str], other: Sequence[str]) -> str:
-    """Return the elements only in `one`, and those only in `other`; else those in other places."""
+    """Return the elements that only `one` has, and those that only `other` has.
+
+    If both have the same elements, return those that have another place, or the numbers of both.
+    """
     gone = [element for element in one if element not in other]
     new = [element for element in other if element not in one]
     if not gone and not new and len(one) == len(other):
@@ -148,9 +151,9 @@ def carried_confs(checkpoint: Path) -> dict[str, str]:
 
 
 def in_words(confs: Mapping[str, str], operators: str) -> str:
-    """Return the store's provider, the partitions, and the state formats that matter, in words.
+    """Return in words the state store's provider, the partitions, and the state formats.
 
-    `operators` are the names of the query's stateful operators in one string: the formats of other
+    `operators` has the names of the query's stateful operators in one string; the formats of other
     operators are left out.
     """
     provider = confs.get(_PROVIDER, "").rsplit(".", 1)[-1].removesuffix("StateStoreProvider")
@@ -163,7 +166,7 @@ def in_words(confs: Mapping[str, str], operators: str) -> str:
 
 
 def overruled(carried: Mapping[str, str], wanted: Mapping[str, str], who: str) -> list[str]:
-    """Return a sentence for each conf that a side has set and the checkpoint overrules.
+    """Return a sentence for each conf of a side that has another value in the checkpoint.
 
     Args:
         carried: the confs in the checkpoint.

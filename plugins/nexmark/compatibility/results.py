@@ -18,7 +18,7 @@ class UpgradeClass(StrEnum):
     CHANGED = "plan changed, state compatible"
     INCOMPATIBLE = "state incompatible"
     WRONG = "silently wrong"  # Spark reports no error, and the final table is wrong
-    UNKNOWN = "not known"  # one of the two runs could not be made
+    UNKNOWN = "not known"  # a run failed, or a plan could not be made
 
 
 RED = frozenset({UpgradeClass.INCOMPATIBLE, UpgradeClass.WRONG, UpgradeClass.UNKNOWN})
@@ -37,7 +37,7 @@ class RestartOutcome(StrEnum):
 
 @dataclass(frozen=True)
 class Restart:
-    """How a resumed query ended, Spark's error class if there is one, the reason in one line."""
+    """How a resumed query ended, with Spark's error class and with the reason in one line."""
 
     outcome: RestartOutcome
     error_class: str = ""
@@ -57,7 +57,7 @@ class Compatibility:
         difference: how the plans differ; None if one is missing.
         forward: the query started on the first side and resumed on the second; None if not run.
         backward: the same in the other direction.
-        confs: the confs that the first side's checkpoint carries; None if nothing was run.
+        confs: the confs in the checkpoint of the first side; None if no query was run.
         ignored: sentences on confs that had no effect: a checkpoint overrules them, or a query
             cannot have them.
     """
@@ -72,7 +72,7 @@ class Compatibility:
 
     @property
     def class_(self) -> UpgradeClass:
-        """The class by the restarts; where nothing was run, by the plans."""
+        """The class by the restarts; by the plans if no query was run."""
         restarts = [each for each in (self.forward, self.backward) if each is not None]
         outcomes = {each.outcome for each in restarts}
         for outcome, class_ in _BY_OUTCOME.items():
@@ -123,7 +123,7 @@ def matrix(results: Sequence[Compatibility]) -> str:
 
 
 def is_red(results: Sequence[Compatibility]) -> bool:
-    """Return whether any of the queries would not survive, or is not known to survive."""
+    """Return whether a query would not survive the upgrade, or is not known to survive it."""
     return any(each.class_ in RED for each in results)
 
 
@@ -133,7 +133,7 @@ def as_json(results: Sequence[Compatibility]) -> list[dict[str, Any]]:
 
 
 def carried(result: Compatibility) -> str:
-    """Return in words the confs that the first side's checkpoint carries; "-" for none."""
+    """Return in words the confs in the checkpoint of the first side; "-" for none."""
     plan = next((plan for plan in result.plans if plan is not None), None)
     names = " ".join(str(operator["name"]) for operator in (plan.operators if plan else ()))
     return in_words(result.confs or {}, names.lower()) or "-"

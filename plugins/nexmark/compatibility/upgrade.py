@@ -104,13 +104,15 @@ def check_upgrades(
     record: Callable[[Sequence[UpgradeOutcome]], None],
     say: Say,
 ) -> list[UpgradeOutcome]:
-    """Check the queries of a night, build by build; a check that does not end is not known, so red.
+    """Check the queries of a night, build by build.
+
+    The outcome of a check that does not end is not known, and so it is red.
 
     Args:
         night: The night.
         deployments: Its builds.
-        record: Records the outcomes: first that nothing is known, then the outcomes themselves.
-        say: Gets each line for the person who waits.
+        record: Records outcomes; called before the check (none is known) and after it.
+        say: Called with each line of progress.
     """
     planned = list(upgrades(night, deployments))
     outcomes = {row.query: row for upgrade in planned for row in _not_known(upgrade, _UNFINISHED)}

@@ -1,4 +1,4 @@
-"""The stages in turn: each measured by a night, up to the first red one; and how people see it.
+"""Roll out stage by stage: a night measures each stage, up to the first red one; show the rollout.
 
 A rollout is shown as text, and as a page beside its file: <home>/rollouts/<name>.html
 """
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 def judged(store: Store, stage: RolloutStage, run: str) -> RolloutStage:
-    """Return the stage with what its night found.
+    """Return the stage with the outcome of the night that measured it.
 
-    Red is what turns a night red. While the gate does not know the noise of a query, so is one
-    that is slower by more than 10 % in every pair: nobody would go on from there.
+    A query is red if it turns the night red. A query whose noise the gate does not know yet is also
+    red if it is slower by more than 10 % in every pair: nobody would go on from there.
     """
     report = make_report(store, run)
     survive = {row.query: row for row in report.upgrades.rows}
@@ -66,7 +66,14 @@ Measure = Callable[[Sequence[str]], str]
 
 
 def roll(rollout: Rollout, measure: Measure, opened: Callable[[], Store], say: Say) -> Rollout:
-    """Give the new arm to one stage after the other, until all have it or one is red."""
+    """Give the new arm to one stage after the other, until all have it or one is red.
+
+    Args:
+        rollout: The rollout as far as it has come.
+        measure: Runs the night of a stage.
+        opened: Opens the results database.
+        say: Called with each line of progress.
+    """
     while (place := rollout.next) is not None and rollout.stopped is None:
         stage = rollout.stages[place]
         say(f"stage {place + 1} of {len(rollout.stages)}: {', '.join(stage.queries)}")
@@ -79,10 +86,17 @@ def roll(rollout: Rollout, measure: Measure, opened: Callable[[], Store], say: S
 
 
 def resumed(rollout: Rollout, store: Store, who: str, reason: str | None) -> Rollout:
-    """Return the rollout with its red stage accepted, so that it goes on.
+    """Return the rollout with its red stage accepted, so that it can go on.
 
-    By a `reason`, or because each red query of its night was accepted as a baseline. NexmarkError
-    if nobody has accepted it, or if there is nothing to accept.
+    Args:
+        rollout: The rollout.
+        store: The results database, which has the acceptances.
+        who: The person who accepts.
+        reason: Why the stage is accepted; None: each red query of its night has to be accepted as
+            a baseline already.
+
+    Raises:
+        NexmarkError: Nobody has accepted the red stage, or there is no red stage to accept.
     """
     stage = rollout.stopped
     if stage is None:
@@ -90,7 +104,7 @@ def resumed(rollout: Rollout, store: Store, who: str, reason: str | None) -> Rol
             raise NexmarkError(f"accept: rollout {rollout.name} is not stopped; leave it out")
         return rollout
     now = datetime.now(UTC)
-    said = f"{now:%Y-%m-%d %H:%M} UTC by {who}: {reason}"
+    accepted = f"{now:%Y-%m-%d %H:%M} UTC by {who}: {reason}"
     if reason is None:
         rows = [
             row for row in store.acceptances() if row.night_id == stage.night and not row.over(now)
@@ -98,22 +112,26 @@ def resumed(rollout: Rollout, store: Store, who: str, reason: str | None) -> Rol
         covered, red = {row.query: row for row in rows}, [step.query for step in stage.red]
         if not red or not covered.keys() >= set(red):
             raise NexmarkError(f"rollout {rollout.name}: {stopped_by(rollout)}; {remedy(rollout)}")
-        said = "; ".join(
+        accepted = "; ".join(
             f"{query} by {covered[query].who}: {covered[query].reason}" for query in red
         )
-    changed = stage.model_copy(update={"state": "accepted", "accepted": said})
+    changed = stage.model_copy(update={"state": "accepted", "accepted": accepted})
     return rollout.with_stage(rollout.stages.index(stage), changed)
 
 
 def stopped_by(rollout: Rollout) -> str:
-    """Return the reason why it stopped."""
+    """Return the reason why a rollout stopped."""
     stage = rollout.stopped
     assert stage is not None
     return f"stage {rollout.stages.index(stage) + 1} is red: {stage.why}"
 
 
 def remedy(rollout: Rollout) -> str:
-    """Return the remedies for a red stage. A night that tried a conf cannot be a baseline."""
+    """Return what a person can do about the red stage: accept it, and resume the rollout.
+
+    If the rollout has confs, the stage is accepted by a reason, because a night with confs of the
+    candidate cannot be a baseline.
+    """
     stage = rollout.stopped
     assert stage is not None
     known = f"nexmark rollout --resume {rollout.name}"
@@ -130,19 +148,20 @@ _RIGHT = "right"
 
 def table(rollout: Rollout) -> str:
     """Return a row for each query, then the cause of the stop, the way back, and the remedy."""
-    return "\n".join([columns(_HEADS, _all(rollout)), "", *_ending(rollout)])
+    return "\n".join([columns(_HEADS, _rows(rollout)), "", *_lines_below(rollout)])
 
 
 def write_page(rollout: Rollout) -> Path:
-    """Write the same as a page of its own; returns its path."""
+    """Write the table and the lines below it as a page, and return the path of the page."""
     path = file_of(rollout.name).with_suffix(".html")
-    rows, lines = _all(rollout), _ending(rollout)
+    rows, lines = _rows(rollout), _lines_below(rollout)
     text = standalone("rollout.html", rollout=rollout, heads=_HEADS, rows=rows, lines=lines)
     write_private(path, text)
     return path
 
 
-def _all(rollout: Rollout) -> list[list[str]]:
+def _rows(rollout: Rollout) -> list[list[str]]:
+    """Return the row of each query, by stage."""
     rows = []
     for number, stage in enumerate(rollout.stages, start=1):
         for step in stage.steps or [QueryStep(query=query) for query in stage.queries]:
@@ -163,7 +182,10 @@ def _all(rollout: Rollout) -> list[list[str]]:
 
 
 def gain(step: QueryStep) -> str:
-    """CPU saved, with its 95 % interval: `+12.0 % (+9.1 to +14.8)`; negative is slower."""
+    """Return the CPU that a query saves, with its 95 % interval; a negative one is slower.
+
+    For example `+12.0 % (+9.1 to +14.8)`; `-` if it is not known.
+    """
     if step.ratio is None:
         return "-"
     text = f"{_saved(step.ratio)} %"
@@ -176,7 +198,8 @@ def _saved(ratio: float) -> str:
     return f"{100 * (1 - ratio):+.1f}"
 
 
-def _ending(rollout: Rollout) -> list[str]:
+def _lines_below(rollout: Rollout) -> list[str]:
+    """Return the lines below the table: acceptances, reasons, and how far the rollout has come."""
     stage = rollout.stopped
     lines = [
         f"stage {number}, accepted {each.accepted}"
@@ -185,8 +208,8 @@ def _ending(rollout: Rollout) -> list[str]:
     ]
     steps = [step for each in rollout.stages for step in each.steps if step.carried]
     lines += [
-        f"{', '.join(step.query for step in same)}: {said}"
-        for said, same in grouped(steps, lambda step: step.carried).items()
+        f"{', '.join(step.query for step in same)}: {carried}"
+        for carried, same in grouped(steps, lambda step: step.carried).items()
     ]
     if stage is None:
         done = sum(each.is_done for each in rollout.stages)
@@ -196,9 +219,9 @@ def _ending(rollout: Rollout) -> list[str]:
 
 
 def way_back(rollout: Rollout) -> str:
-    """Return whether the old arm went on from the checkpoints of the new one with right results.
+    """Return in words whether the old arm goes on rightly from checkpoints of the new arm.
 
-    Of every query that had the new arm, in the red stage and in the stages before it.
+    All queries that had the new arm count: in the red stage and in the stages before it.
     """
     steps = [step for stage in rollout.stages for step in stage.steps if step.outcome]
     wrong = [step for step in steps if step.backward != _RIGHT]

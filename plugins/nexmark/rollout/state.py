@@ -1,6 +1,6 @@
-"""A rollout as far as it has come: a file, so that another command can go on with it.
+"""A rollout as far as it has come, and its file, with which another command can go on.
 
-<home>/rollouts/<name>.json; a person writes its stages as `q0,q1; q2-q8; all`.
+The file is <home>/rollouts/<name>.json. A person writes the stages as `q0,q1; q2-q8; all`.
 """
 
 from __future__ import annotations
@@ -26,10 +26,13 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class QueryStep(Model):
-    """The outcome of one query in its stage; a query without state has no `outcome`.
+    """The outcome of one query in its stage.
 
-    `ratio`, `lo` and `hi` are CPU per event, new arm by old arm. `forward`: the new arm went on
-    from a checkpoint of the old one; `backward`: the old arm from one of the new arm.
+    `ratio` is the CPU per event of the new arm, divided by the CPU per event of the old arm; `lo`
+    and `hi` are its interval. `red` says why the query is red; "" if it is not. `outcome` is what
+    the upgrade does to a running query; None for a query without state. `forward`: how the new arm
+    went on from a checkpoint of the old arm; `backward`: how the old arm went on from a checkpoint
+    of the new arm. `carried` is the reason for the outcome.
     """
 
     query: str
@@ -45,9 +48,10 @@ class QueryStep(Model):
 
 
 class RolloutStage(Model):
-    """Queries that are given the new arm together.
+    """Queries that get the new arm together.
 
-    `night` is the run that measured them, `why` what is red of it.
+    `night` is the run that measured them. `why` says what was red in it, `evidence` is the path of
+    its page, and `accepted` says who accepted the red stage, when and why.
     """
 
     queries: tuple[str, ...]
@@ -60,7 +64,7 @@ class RolloutStage(Model):
 
     @property
     def red(self) -> list[QueryStep]:
-        """The queries that stopped it."""
+        """The queries that are red."""
         return [step for step in self.steps if step.red]
 
     @property
@@ -70,7 +74,7 @@ class RolloutStage(Model):
 
 
 class Rollout(Model):
-    """From the old arm (`against`) to the new one (`build` with `conf`), in `stages`."""
+    """A rollout of a new arm (`build` with `conf`) in place of an old one (`against`)."""
 
     name: str
     engine: str
@@ -95,25 +99,25 @@ class Rollout(Model):
 
     @property
     def params(self) -> Mapping[str, object]:
-        """Return the params that all its nights share, without the queries."""
+        """The params of its nights, without the queries."""
         same = {"engine", "workload", "cluster", "build", "against", "repetitions"}
         of_rollout = {"candidate_conf": dict(self.conf), "mode": Mode.PAIRED, "compatibility": True}
         return self.model_dump(include=same) | of_rollout
 
     def with_stage(self, place: int, stage: RolloutStage) -> Rollout:
-        """Return the same with another stage at a place; written."""
+        """Replace the stage at a place, write the rollout to its file, and return it."""
         stages = (*self.stages[:place], stage, *self.stages[place + 1 :])
         changed = self.model_copy(update={"stages": stages})
         changed.write()
         return changed
 
     def write(self) -> None:
-        """Write it where `read` finds it, in one step."""
+        """Write the rollout to its file, in one step."""
         write_private(file_of(self.name), self.model_dump_json(indent=1) + "\n")
 
     @classmethod
     def read(cls, name: str) -> Rollout:
-        """Return the rollout of that name; NexmarkError where there is none."""
+        """Return the rollout of that name; NexmarkError if there is none, or its file is wrong."""
         path = file_of(name)
         try:
             return cls.model_validate_json(path.read_text(encoding="utf-8"))
@@ -128,7 +132,7 @@ class Rollout(Model):
 
 
 def file_of(name: str) -> Path:
-    """Return the file of a rollout; NexmarkError for a name that is no file name."""
+    """Return the path of the file of a rollout; NexmarkError for a name that is no file name."""
     if not _NAME.fullmatch(name):
         raise NexmarkError(f"rollout {name!r}: write a name with letters, digits, ., _ and -")
     return paths.home() / "rollouts" / f"{name}.json"
@@ -140,8 +144,9 @@ _ALL = "all"
 def parse_stages(text: str, known: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     """Return the queries of each stage; `known` has the queries of the workload, in order.
 
-    `q2-q8` are all from q2 to q8, `all` are those that no earlier stage has. NexmarkError for a
-    query that is not there, or there twice, and for an empty stage.
+    In the text, `q2-q8` stands for all queries from q2 to q8, and `all` for those that no earlier
+    stage has. NexmarkError for an unknown query, for a query that is named twice, and for an empty
+    stage.
     """
     stages: list[tuple[str, ...]] = []
     for number, stage in enumerate(text.split(";"), start=1):
@@ -153,7 +158,7 @@ def parse_stages(text: str, known: Sequence[str]) -> tuple[tuple[str, ...], ...]
         if not queries:
             raise NexmarkError(f"{where}: {stage.strip()!r} has no query left; leave it out")
         if twice := [query for query in queries if query in before or queries.count(query) > 1]:
-            raise NexmarkError(f"{where}: {twice[0]} is there twice; name it once")
+            raise NexmarkError(f"{where}: {twice[0]} is named twice; name it once")
         stages.append(tuple(query for query in known if query in queries))
     return tuple(stages)
 
@@ -178,17 +183,24 @@ _FIRST = ("build", "against", "candidate_conf", "stages", "name", "repetitions")
 
 
 def rollout_of(asked: RolloutParams, config: Config) -> Rollout:
-    """Return the rollout that is asked for, new or to resume; NexmarkError for what cannot be."""
+    """Return a new rollout, or the one to resume, by the params of a person.
+
+    NexmarkError for params that are wrong or do not fit together.
+    """
     if asked.resume is None:
         if asked.accept is not None:
             raise NexmarkError("accept: needs resume, the name of a rollout; give both")
-        return _begun(asked, config)
+        return _begin(asked, config)
     if any(getattr(asked, name) for name in _FIRST):
         raise NexmarkError("resume: a rollout keeps its first params; give no other")
     return Rollout.read(asked.resume)
 
 
-def _begun(asked: RolloutParams, config: Config) -> Rollout:
+def _begin(asked: RolloutParams, config: Config) -> Rollout:
+    """Return a new rollout, which is written to its file.
+
+    A night of it is planned before that, so that wrong params fail here.
+    """
     if asked.build is None and not asked.candidate_conf:
         raise NexmarkError("nothing to roll out: give confs or a build")
     if not asked.stages:
@@ -211,7 +223,9 @@ def _begun(asked: RolloutParams, config: Config) -> Rollout:
         ),
     )
     if file_of(new.name).exists():
-        raise NexmarkError(f"name: rollout {new.name} is there; resume it, or name another")
+        raise NexmarkError(
+            f"name: there is a rollout {new.name} already; resume it, or name another"
+        )
     if new.build == new.against and not new.conf:
         raise NexmarkError(f"build: {new.build} is the old arm as well; give another, or confs")
     make_night(config, engine.name, BUILD_DAG_ID, "", {**new.params, "queries": None})

@@ -182,7 +182,7 @@ def test_a_night_that_recorded_nothing_ends_the_search_with_the_remedy(
 ) -> None:
     machine.code = 1
     assert main(arguments(builds)) == 1
-    assert "ended before it was measured, see above; mend it" in capsys.readouterr().err
+    assert "ended before it was measured, see above; repair it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
