@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.arguments import Parser, whole
-from bench.rounds import Rounds
+from bench.rounds import USUAL, Rounds
 from nexmark.config import load, paths
 from nexmark.config.load import load_gate
 from nexmark.engines import resolve
@@ -33,7 +33,6 @@ from nexmark.latency.matching import MATCHINGS
 from nexmark.latency.measuring import PacedRuns
 from nexmark.model import P50, P99, Arm
 from nexmark.terminal import show_line
-from nexmark.verdict.order import fresh_pairs
 from nexmark_jobs.host.processes import OWNER_VARIABLE
 from nexmark_jobs.real_time import later_confs
 
@@ -118,7 +117,7 @@ def paced_runs(engine: str) -> Iterator[PacedRuns]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; 0, 1 when a bar is missed, 2 for a wrong argument."""
     gate = load_gate()
-    pairs = gate.pairs + fresh_pairs(gate.pairs, gate)
+    fewest = sum(gate.rounds[:2])
     engines = load().engines
     parser = Parser(prog="bench.latency", description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--query", choices=tuple(MATCHINGS), default="q0")
@@ -126,7 +125,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--rate", type=whole(10, 100_000), default=1_000, help="events per second")
     parser.add_argument("--seconds", type=whole(2, 3600), default=10, help="of each run")
     parser.add_argument("--warm-up", type=whole(0, 600), default=10, help="seconds before")
-    parser.add_argument("--rounds", type=whole(pairs, 1000), default=pairs)
+    parser.add_argument("--rounds", type=whole(fewest, 1000), default=max(USUAL, fewest))
     parser.add_argument("--later", type=float, default=0.2, help="the seeded part of p50")
     parser.add_argument("--engine", choices=tuple(engines), default=next(iter(engines)))
     parser.add_argument("--figures", type=Path, help="a file for every run, or with some")

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.arguments import Parser, whole
-from bench.rounds import Rounds
+from bench.rounds import USUAL, Rounds
 from nexmark.cli.recovery_verbs import marked_processes
 from nexmark.config import load, paths
 from nexmark.config.load import load_gate
@@ -35,7 +35,6 @@ from nexmark.recovery.kill_plan import Kill, spread_kills
 from nexmark.recovery.recovery_run import RecoveryOptions, recover
 from nexmark.recovery.remote_storage import RemoteStorage
 from nexmark.terminal import show_line
-from nexmark.verdict.order import fresh_pairs
 from nexmark_jobs.host.processes import OWNER_VARIABLE, owned
 
 METRICS = (RESTORE, COMMIT, INTERRUPTION, CPU)
@@ -126,10 +125,10 @@ def options_parser(prog: str, text: str | None) -> Parser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; 0, 1 when a bar is missed, 2 for a wrong argument."""
     gate = load_gate()
-    pairs = gate.pairs + fresh_pairs(gate.pairs, gate)
+    fewest = sum(gate.rounds[:2])
     parser = options_parser("recovery", __doc__)
     parser.add_argument("--kill", choices=("driver", "executor", "worker"), default="driver")
-    parser.add_argument("--rounds", type=whole(pairs, 1000), default=pairs)
+    parser.add_argument("--rounds", type=whole(fewest, 1000), default=max(USUAL, fewest))
     parser.add_argument("--latency-ms", type=whole(1, 1000), default=20)
     parser.add_argument("--slower", type=float, default=2.0, help="times the latency")
     parser.add_argument("--figures", type=Path, help="a file for every run, or with some")

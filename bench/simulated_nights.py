@@ -21,7 +21,7 @@ from nexmark.verdict.baseline_chain import creeps, wild
 from nexmark.verdict.decision import Decision, Picked, decide, drift_side
 from nexmark.verdict.location import Array, hodges_lehmann, spread
 from nexmark.verdict.noise import Drift, Learned, about_own_level, suite_shifts
-from nexmark.verdict.order import fresh_pairs
+from nexmark.verdict.order import MIN_FRESH_PAIRS
 
 QUERIES = 23
 JVM = 0.3
@@ -94,19 +94,20 @@ class World:
 class SimulatedOutcome:
     """What the gate said of a night; ``suite`` and ``broken`` (suites,), else (suites, queries).
 
-    ``red``: REGRESSION; ``faster``: FASTER; ``suspect``: measured again; ``watch``: drifts slower;
-    ``creep``: the accepted builds together are slower; ``measured``: was there; ``broken``: a query
-    is INVALID because the host is.
+    ``red``: REGRESSION; ``faster``: FASTER; ``pairs``: how many were measured; ``watch``: drifts
+    slower; ``creep``: the accepted builds together are slower; ``measured``: was there; ``broken``:
+    a query is INVALID because the host is; ``undecided``: a slowdown that matters is not excluded.
     """
 
     red: NDArray[np.bool_]
     faster: NDArray[np.bool_]
-    suspect: NDArray[np.bool_]
+    pairs: Array
     watch: NDArray[np.bool_]
     measured: NDArray[np.bool_]
     suite: NDArray[np.bool_]
     broken: NDArray[np.bool_]
     creep: NDArray[np.bool_]
+    undecided: NDArray[np.bool_]
 
     @property
     def alarms(self) -> int:
@@ -144,17 +145,28 @@ class PairedSuites:
     ``nexmark.verdict.decision`` judges them, and they remember as ``past`` does.
     """
 
-    def __init__(self, world: World, rules: Gate, suites: int, rng: np.random.Generator) -> None:
-        """Let ``rules.history_nights`` quiet nights pass, then the past of the world."""
+    def __init__(
+        self,
+        world: World,
+        rules: Gate,
+        suites: int,
+        rng: np.random.Generator,
+        history: int | None = None,
+    ) -> None:
+        """Let quiet nights pass, ``history`` or those of the rules, then the past of the world."""
         self.world, self.rules, self.rng = world, rules, rng
+        self._nights = rules.history_nights if history is None else history
         self.cost = 2.0
         self._scale = np.broadcast_to(world.scale(), (suites, QUERIES))
-        nights = [self._pairs(np.zeros(QUERIES)) for _ in range(rules.history_nights)]
-        self._shift = np.stack([hodges_lehmann(night) for night in nights], axis=-1)
-        self._spread = np.stack([spread(night) for night in nights], axis=-1)
-        self._stretches = np.zeros(rules.history_nights, dtype=np.int_)
+        nights = np.stack(
+            [self._pairs(np.zeros(QUERIES)) for _ in range(self._nights)]
+            or [np.full((suites, QUERIES, rules.rounds[0]), np.nan)]
+        )
+        self._shift = np.moveaxis(hodges_lehmann(nights), 0, -1)
+        self._spread = np.moveaxis(spread(nights), 0, -1)
+        self._stretches = np.zeros(max(self._nights, 1), dtype=np.int_)
         self._stretch = 0
-        self._suite_changed = np.zeros((suites, rules.history_nights), dtype=np.bool_)
+        self._suite_changed = np.zeros((suites, max(self._nights, 1)), dtype=np.bool_)
         quiet = np.zeros((suites, QUERIES))
         self._drift = Drift(quiet, quiet)
         self._lived, none = 0, np.zeros((suites, QUERIES, 0))
@@ -184,8 +196,8 @@ class PairedSuites:
         broken = apart > math.log1p(self.rules.canary_bound)
         ratios[broken] = np.nan
 
-        def fresh(picked: Picked) -> Array:
-            count = fresh_pairs(self.rules.pairs, self.rules)
+        def more(picked: Picked, number: int) -> Array:
+            count = self.rules.rounds[number - 1]
             times = self.world.runs(self._scale[picked], count, self.rng)
             again: Array = times[..., 0] - times[..., 1] + slower[picked[-1]][:, None]
             self._disturb(again, apart[picked])
@@ -193,27 +205,28 @@ class PairedSuites:
 
         excess = np.maximum(apart - math.log1p(self.rules.canary_unsteady), 0.0)
         widening = self.rules.canary_widening * excess
-        decision = decide(ratios, self._history(), fresh, self.rules, widening)
+        decision = decide(ratios, self._history(), more, self.rules, widening)
         self._remember(ratios, decision)
         self._tonight = _link(decision)
-        creep = self._links.creeps(*self._tonight, self.rules) & decision.calibrated
+        creep = self._links.creeps(*self._tonight, self.rules)
         self._lived += 1
         if self.world.accepts and self._lived % self.world.accepts == 0:
             self.accept()
         return SimulatedOutcome(
             decision.confirmed > 0,
             decision.confirmed < 0,
-            decision.first.side != 0,
+            decision.final.pairs,
             drift_side(decision.drift, self.rules) > 0,
             np.isfinite(decision.first.shift),
             decision.suite_side > 0,
             np.asarray(broken.any(axis=-1)),
             creep,
+            (decision.final.side == 0) & (decision.final.hi >= math.log1p(self.rules.matters)),
         )
 
     def _pairs(self, slower: Array) -> Array:
         """Return the first log ratios of a night; the host's effect is in both arms: it cancels."""
-        times = self.world.runs(self._scale, self.rules.pairs, self.rng)
+        times = self.world.runs(self._scale, self.rules.rounds[0], self.rng)
         ratios: Array = times[..., 0] - times[..., 1] + slower[:, None]
         if self.world.absent:
             ratios[self.rng.random(ratios.shape[:2]) < self.world.absent] = np.nan
@@ -246,7 +259,7 @@ class PairedSuites:
 
     def _history(self) -> Learned:
         shift = about_own_level(self._shift, self._stretches)
-        pairs = np.where(np.isnan(shift), np.nan, float(self.rules.pairs))
+        pairs = np.where(np.isnan(shift), np.nan, float(self.rules.rounds[0]))
         suite = np.where(self._suite_changed, np.nan, suite_shifts(shift))
         return Learned(shift, self._spread, pairs, suite, self._drift)
 
@@ -263,12 +276,10 @@ class PairedSuites:
 
 def _link(decision: Decision) -> tuple[Array, Array]:
     """Return shift and deviation of the link that a night is, as ``link_of`` does."""
-    first, second = decision.first, decision.second
-    shift, deviation = first.shift.copy(), first.noise.copy()
-    taken = wild(first.shift, first.noise)[second.picked]
-    shift[second.picked] = np.where(taken, second.shift, shift[second.picked])
-    deviation[second.picked] = np.where(taken, second.noise, deviation[second.picked])
-    return shift, deviation
+    first, final = decision.first, decision.final
+    taken = wild(first.shift, first.noise) & (final.fresh >= MIN_FRESH_PAIRS)
+    shift = np.where(taken, final.shift, first.shift)
+    return shift, np.where(taken, final.noise, first.noise)
 
 
 def _later(series: Array, value: Array) -> Array:

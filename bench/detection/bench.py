@@ -4,7 +4,7 @@
     <home>/detection/nights.json     by the purpose of a night: its run and how long it took
     <home>/detection/home            its builds, runs, results.db
     <home>/detection/judging         configuration of nights that the gate judges
-    <home>/detection/measuring       the same, of nights in which nothing is measured again
+    <home>/detection/measuring       the same, of nights that have one round only
 
 No night is measured twice: an interrupted benchmark continues where it stopped. A night whose query
 is INVALID, as on an unsteady host, says nothing about the gate: it is run again.
@@ -37,6 +37,7 @@ from nexmark.interrupts import signalled_with_parent, undisturbed
 from nexmark.model import Mode, Value
 from nexmark.store import Store, open_store
 from nexmark.terminal import show_line
+from nexmark.verdict.order import rounds_from
 
 WORKLOAD = "detection"
 #: Seven batches of about a second; five of them count. Only the quick compiler runs, because
@@ -49,7 +50,6 @@ VERIFY = {"events": 50_000, "tps": 1_000, "rows_per_batch": 25_000}
 JUDGING, MEASURING = "judging", "measuring"
 #: How often a night is run whose query is INVALID each time.
 ATTEMPTS = 3
-_NEVER = 60
 #: Its nights are in none of the databases that the user has.
 _DATABASES = ("NEXMARK_DB", "NEXMARK_AIRFLOW_DB")
 
@@ -94,11 +94,9 @@ class Bench:
             raise NexmarkError(
                 f"{directory}: begun with {settled}; give these again, or --fresh to start over"
             )
-        for name, changes in (
-            (JUDGING, {"calibration_nights": settings.nights}),
-            (MEASURING, {"calibration_nights": _NEVER}),
-        ):
-            self._configure(directory / name, changes)
+        self._configure(directory / JUDGING, _rules_for_judging(settings.pairs))
+        self._configure(directory / MEASURING, _rules_for_measuring(settings.pairs))
+        for name in (JUDGING, MEASURING):
             load_gate(directory / name / "gate.yaml")  # a bad file fails now, not after hours
         kept.write_text(json.dumps(asdict(settings)))
 
@@ -169,7 +167,7 @@ class Bench:
         return next((row.reason for row in deciding if row.value == Value.INVALID), None)
 
     def more(self, cause: Cause, pairs: int) -> Done:
-        """A night with `pairs` more pairs of a cause, in which nothing is measured again."""
+        """A night with `pairs` more pairs of a cause, in one round only."""
         key = f"{cause.name}: {pairs} more"
         options = ["--repetitions", str(pairs)]
         return self._known(key) or self._keep(key, self._of(cause, options, MEASURING))
@@ -206,10 +204,10 @@ class Bench:
         return Done(name[1], (time.monotonic() - begin) / 60)
 
     def _configure(self, conf: Path, changes: Mapping[str, object]) -> None:
-        """Copy the configuration, with the workload and a gate that learns from few nights."""
+        """Copy the configuration, with the workload and the rules of a gate."""
         shutil.rmtree(conf, ignore_errors=True)
         shutil.copytree(paths.conf_dir(), conf)
-        gate = {"pairs": self.settings.pairs, "self_test": 0, "flame_graphs": False, **changes}
+        gate = {"self_test": 0, "flame_graphs": False, **changes}
         _edit(conf / "gate.yaml", None, gate)
         if not self.settings.workload:
             _edit(conf / "workloads.yaml", "workloads", {WORKLOAD: {**SIZE, "verify": VERIFY}})
@@ -229,6 +227,23 @@ class Bench:
         kept = json.dumps({**self._nights(), key: asdict(done)}, indent=1)
         write_text(self.directory / "nights.json", kept)
         return done
+
+
+def _rules_for_judging(pairs: int) -> dict[str, object]:
+    """Return the shipped rules, with rounds that grow and shrink with the first pairs."""
+    nights = load_gate()
+    comparison = nights.comparison.model_dump(mode="json")
+    rounds = rounds_from(pairs, nights.for_comparison())
+    return {
+        "rounds": list(rounds_from(pairs, nights)),
+        "comparison": {**comparison, "rounds": list(rounds)},
+    }
+
+
+def _rules_for_measuring(pairs: int) -> dict[str, object]:
+    """Return rules with one round only."""
+    one_round: dict[str, object] = {"rounds": [pairs], "pursue_z": []}
+    return {**one_round, "comparison": one_round}
 
 
 def output_of(command: Sequence[str], environment: Mapping[str, str]) -> str:

@@ -86,11 +86,11 @@ def _record(store: Store, night: NightRow, name: str, number: int, pairs: int) -
 def _repetitions(
     store: Store, night: NightRow, run: str, skipped: int, pairs: int
 ) -> Iterator[RepetitionRecord]:
-    from nexmark.model import Stage
+    from nexmark.model import FIRST_ROUND
     from nexmark.store import RepetitionRecord
 
     for row in store.repetitions(night.id):
-        if row.ok and row.stage == Stage.FIRST and skipped < row.number <= skipped + pairs:
+        if row.ok and row.stage == FIRST_ROUND and skipped < row.number <= skipped + pairs:
             yield RepetitionRecord(
                 run,
                 row.query,

@@ -47,7 +47,7 @@ def effect(store: Store, runs: Iterable[str], query: str, metric: str) -> Effect
         for run in runs
         for one in store.paired_night(run).measured
         if (one.query, one.metric) == (query, metric)
-        for pair in (*one.pairs, *one.fresh)
+        for pair in one.all_pairs
     ]
     known = np.asarray([ratio for ratio in ratios if not math.isnan(ratio)], dtype=np.float64)
     if known.size < MIN_PAIRS:

@@ -1,4 +1,4 @@
-"""Judges a night that is recorded, and finds the queries that it has to measure again.
+"""Judges a night that is recorded, and finds the queries that its next round measures.
 
 The numbers are compared in `nexmark.verdict`; here they come from the results database, and the
 verdicts go there.
@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from nexmark.acceptance.known_verdicts import covered
-from nexmark.model import Arm, Mode
+from nexmark.model import LOOKS_CHANGED, SUITE, Arm, Mode
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
 
@@ -99,16 +99,29 @@ def _judge_by_gate(night: Night, store: "Store") -> None:
     _record(night, store, judge_pairs(measured, earlier, gate, lineage))
 
 
-def suspect_arms(night: Night, store: "Store") -> dict[str, list[str]]:
-    """Return by query the arms of a night in pairs that look other than the baseline."""
-    from nexmark.verdict.nightly import suspects
+def arms_going_on(night: Night, store: "Store", number: int) -> dict[str, list[str]]:
+    """Return by query the arms that a round, from 2, measures; the most urgent query first."""
+    from nexmark.verdict.nightly import going_on
 
     earlier = store.earlier(night.name, night.gate.remembered)
     arms: dict[str, list[str]] = {}
-    for query in suspects(store.paired_night(night.name), earlier, night.gate):
+    for query in going_on(store.paired_night(night.name), earlier, night.gate, number):
         arms.setdefault(query, []).append(Arm.CANDIDATE)
     for arm, query in night.self_test.items():
         tested = store.paired_night(night.name, arms=(arm, Arm.BASELINE), queries=[query])
-        if suspects(tested, earlier, night.gate):
+        if going_on(tested, earlier, night.gate, number):
             arms.setdefault(query, []).append(arm)
     return arms
+
+
+def changed_queries(night: Night, store: "Store") -> list[str]:
+    """Return the queries of the candidate that have changed, or look so, after all rounds."""
+    from nexmark.verdict.nightly import judge_night as judge_pairs
+
+    earlier = store.earlier(night.name, night.gate.remembered)
+    verdicts = judge_pairs(store.paired_night(night.name), earlier, night.gate)
+    return [
+        verdict.query
+        for verdict in verdicts
+        if verdict.decides and verdict.query != SUITE and verdict.value in LOOKS_CHANGED
+    ]

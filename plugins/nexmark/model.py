@@ -6,7 +6,7 @@ database, the CSV and the JSON, so they never change.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from enum import IntEnum, StrEnum
+from enum import StrEnum
 from statistics import median
 from typing import NamedTuple, Self, TypeAlias, TypeVar
 
@@ -41,22 +41,23 @@ class Arm(StrEnum):
 ARMS = (Arm.CANDIDATE, Arm.BASELINE)
 
 
-class Stage(IntEnum):
-    """The purpose of a repetition."""
+FIRST_ROUND = 1
+"""The stage of a repetition is its round: 1 for the first pairs, 2 and on for those that follow."""
 
-    FIRST = 1
-    """The first pairs of a night."""
-    FRESH = 2
-    """The fresh pairs that confirm a suspicion."""
-    PROFILED = 3
-    """Pairs with a flight recorder, for the flame graphs."""
+MOST_ROUNDS = 12
+"""A night has no more rounds than this."""
+
+PROFILED = 99
+"""The stage of repetitions with a flight recorder, for the flame graphs. A recorder costs CPU time,
+so these are never compared."""
+
+FLAMES = "flames"
+"""The group of the repetitions with a flight recorder."""
 
 
-CONFIRMATION = "confirmation"
-"""The group in which all suspects are measured again; every other group is one query."""
-
-JUDGED = (Stage.FIRST, Stage.FRESH)
-"""The stages that count: a recorder costs CPU time, so recorded runs are never compared."""
+def round_group(number: int) -> str:
+    """Return the group in which a later round is measured; in the first one a query is a group."""
+    return f"round_{number}"
 
 
 class Status(StrEnum):
@@ -104,9 +105,9 @@ class Value(StrEnum):
     REGRESSION = "REGRESSION"
     INVALID = "INVALID"
     MISSING = "MISSING"
-    CALIBRATING = "CALIBRATING"
+    NO_BASELINE = "NO BASELINE"
     SUSPECT = "SUSPECT"
-    UNCONFIRMED = "UNCONFIRMED"
+    UNDECIDED = "UNDECIDED"
     SOURCE_BOUND = "SOURCE_BOUND"
     WATCH = "WATCH"
 
@@ -141,8 +142,13 @@ VALUE_MEANINGS: Mapping[Value, ValueMeaning] = {
     Value.MISSING: ValueMeaning(
         "missing", "fewer than three whole pairs (by bounds: not all repetitions)"
     ),
-    Value.REGRESSION: ValueMeaning("slower", "slower; measured twice in the same night"),
+    Value.REGRESSION: ValueMeaning(
+        "slower", "slower, in the first pairs and in those that followed"
+    ),
     Value.SUSPECT: ValueMeaning("suspect", "looks changed, and could not be measured again"),
+    Value.NO_BASELINE: ValueMeaning(
+        "without a baseline", "nothing to compare with: accept a run, or name a build"
+    ),
     Value.WATCH: ValueMeaning(
         "to watch",
         "slow drift, a creep of accepted builds, or a change of a metric that does not decide: "
@@ -153,16 +159,12 @@ VALUE_MEANINGS: Mapping[Value, ValueMeaning] = {
         "the source is hardly faster than the query, so the figures may be the source's; no "
         "evidence for a release",
     ),
-    Value.UNCONFIRMED: ValueMeaning(
-        "not confirmed",
-        "looked changed, but a second measurement in the same night did not show it",
+    Value.UNDECIDED: ValueMeaning(
+        "undecided", "a slowdown that matters is neither shown nor excluded: measure more pairs"
     ),
     Value.FASTER: ValueMeaning("faster", "better, by the same test in the other direction"),
-    Value.CALIBRATING: ValueMeaning(
-        "not compared", "no baseline yet, or too few nights to know the noise"
-    ),
     Value.OK: ValueMeaning(
-        "unchanged", "no change that this night could tell from noise (by bounds: within the bound)"
+        "unchanged", "the interval excludes a slowdown that matters (by bounds: within the bound)"
     ),
 }
 """The one place that says what a value means, in the order in which a person looks at them.
@@ -178,6 +180,9 @@ WITHOUT_SIZE = frozenset({Value.INVALID, Value.MISSING})
 """Red whatever the figures are."""
 
 CONFIRMED = frozenset({Value.REGRESSION, Value.FASTER})
+
+LOOKS_CHANGED = CONFIRMED | {Value.SUSPECT}
+"""Queries with these values have flame graphs."""
 
 
 def is_red(

@@ -243,7 +243,7 @@ def test_a_query_under_a_fault_is_right_or_told(
     assert found.status in fault.statuses, found
     if found.status == "ok":
         assert found.digest  # it matches the verified rows, otherwise the query would be INVALID
-        assert found.verdict == "CALIBRATING"
+        assert found.verdict == "NO BASELINE"
     else:
         assert fault.reason in (found.reason or "")
         assert found.verdict == "INVALID"

@@ -65,7 +65,7 @@ def test_a_night_kills_on_hosts_and_the_table_is_right(
     tiny = {**SIZE, "kind": "recovery", "repetitions": 1, "conf_profile": "quick"}
     workloads = {"workloads": {"tiny": tiny | {"recovery": recovery}}}
     (site.conf / "workloads.yaml").write_text(yaml.safe_dump(workloads))
-    site.gate(mode="paired", pairs=3, canary=0)
+    site.gate(mode="paired", rounds=[3], pursue_z=[], canary=0)
     night = site.night("--queries", query, "--cluster", "namespaces")
     assert night.returncode == 0, night.stdout + night.stderr
     with site.store() as store:

@@ -1,7 +1,7 @@
-"""Nights of pairs through real Airflow and real Spark: both arms, suspects, the self-test.
+"""Nights of pairs through real Airflow and real Spark: both arms, rounds, the self-test.
 
-The noise that the gate needs is not waited for: after the first real night, nights of the past are
-made of its figures and judged by the shipped code. What is judged then is real: a night of the
+After the first real night, nights of the past are made of its figures and judged by the shipped
+code: they are what the gate has learned. What is judged then is real: a night of the
 build against itself, and one in which the candidate alone has 16 shuffle partitions, which q5 pays
 for.
 """
@@ -17,22 +17,22 @@ import pytest
 
 from nexmark.engines import Build
 from nexmark.flames.flame_files import flames_of
+from nexmark.model import FIRST_ROUND, PROFILED
 from nexmark.night.run_directory import RunDirectory
 from nexmark.store import Store
-from nexmark.verdict.order import MIN_FRESH_PAIRS
 from nexmark.verdict.verdict import Verdict
 from tests.dags.earlier_nights import make_past
 from tests.site import ENGINE, Site, make_site, run_name
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.extended]
 
-PAIRS, NIGHTS = 3, 4
+PAIRS, MORE_PAIRS, NIGHTS = 3, 4, 4
 ARMS = ("candidate", "baseline", "control", "slowed")
+ROUNDS = {"rounds": [PAIRS, MORE_PAIRS], "pursue_z": [1.0]}
 GATE = {
     "mode": "paired",
-    "pairs": PAIRS,
-    "confirmation": 1,
-    "calibration_nights": 3,
+    **ROUNDS,
+    "comparison": ROUNDS,
 }
 
 
@@ -60,7 +60,7 @@ def first(site: Site) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def past(site: Site, first: subprocess.CompletedProcess[str]) -> None:
-    """The first night is accepted, and as many nights as the noise is learned from have been."""
+    """The first night is accepted, and nights before it have taught the gate the noise."""
     with site.store() as store:
         store.accept(run_name(first), "ada", "the first night")
         make_past(store, run_name(first), NIGHTS, site.gate(**GATE))
@@ -86,7 +86,7 @@ def test_the_first_night_has_nothing_to_compare_with_and_says_so(
 ) -> None:
     assert first.returncode == 0, first.stdout + first.stderr
     assert "compared in pairs with nothing, for there is no accepted build: q5" in first.stdout
-    assert re.search(r"q5 .* CALIBRATING", first.stdout)
+    assert re.search(r"q5 .* NO BASELINE", first.stdout)
 
 
 @pytest.mark.long
@@ -98,7 +98,7 @@ def test_a_build_against_itself_is_green_and_says_that_it_is(
     with site.store() as store:
         run = run_name(same)
         verdict = deciding(store, run)
-        assert verdict.value in ("OK", "UNCONFIRMED")
+        assert verdict.value in ("OK", "UNDECIDED")
         assert (verdict.mode, verdict.pairs) == ("paired", PAIRS)
         assert verdict.lo < verdict.ratio < verdict.hi
         assert verdict.mde > 0
@@ -116,13 +116,15 @@ def test_a_slower_candidate_turns_the_night_red_with_its_size_and_interval(
     site: Site, slower: subprocess.CompletedProcess[str]
 ) -> None:
     assert slower.returncode == 1, slower.stdout + slower.stderr
-    assert "q5: looks changed (candidate" in slower.stdout, slower.stdout
+    assert "q5: goes on to round 2 (candidate)" in slower.stdout, slower.stdout
     with site.store() as store:
         run = run_name(slower)
         verdict = deciding(store, run)
         assert verdict.value == "REGRESSION", slower.stdout
-        assert 1.3 < verdict.lo < verdict.ratio < verdict.hi
-        assert verdict.fresh_pairs == MIN_FRESH_PAIRS
+        assert 1.1 < verdict.lo < verdict.ratio < verdict.hi
+        assert (verdict.pairs, verdict.fresh_pairs) == (PAIRS, MORE_PAIRS)
+        stages = {row.stage for row in store.repetitions(run)}
+        assert stages == {FIRST_ROUND, 2, PROFILED}
     assert "verdict: failed: 1 of 1 queries fail the night: q5 REGRESSION" in slower.stdout
 
 

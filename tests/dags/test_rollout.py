@@ -16,6 +16,7 @@ from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
+ROUNDS = {"rounds": [3, 4], "pursue_z": [1.0]}
 PARTITIONS = "spark.sql.shuffle.partitions"
 BEGIN = ("--conf", f"{PARTITIONS}=16", "--stages", "q0; q11; all", "--name", "slow")
 
@@ -27,7 +28,7 @@ def site(
     directory = tmp_path_factory.mktemp("rollout")
     queries = ["q0", "q11", "q17"]
     made = make_site(directory / "home", directory / "conf", engine_build(ENGINE), queries=queries)
-    made.gate(mode="paired", pairs=3, confirmation=1)
+    made.gate(mode="paired", **ROUNDS, comparison=ROUNDS | {"matters": 0.5})
     yield made
     made.stop()
 

@@ -16,6 +16,7 @@ from tests.site import ENGINE, Site, make_site
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
+ROUNDS = {"rounds": [3, 4], "pursue_z": [1.0]}
 PARAMS = {
     "engine": ENGINE,
     "workload": "tiny",
@@ -35,7 +36,7 @@ def site(
     made = make_site(
         directory / "home", directory / "conf", engine_build(ENGINE), queries=["q0", "q11"]
     )
-    made.gate(mode="paired", pairs=3, confirmation=1)
+    made.gate(mode="paired", **ROUNDS, comparison=ROUNDS | {"matters": 0.5})
     yield made
     made.stop()
 

@@ -82,7 +82,7 @@ def test_a_query_that_fails_is_missing_and_does_not_stop_the_next(red: Night) ->
     (verdict,) = [line for line in red.stdout.splitlines() if line.startswith("verdict: ")]
     assert "q13 MISSING" in verdict
     assert "Cannot broadcast the table" in red.stdout
-    assert re.search(r"\| q22 .*right.*CALIBRATING", red.stdout)
+    assert re.search(r"\| q22 .*right.*NO BASELINE", red.stdout)
 
 
 @pytest.mark.usefixtures("red")

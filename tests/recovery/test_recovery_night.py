@@ -17,11 +17,11 @@ from tests.site import ENGINE, Site, make_site, run_name
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 SIZE = {"events": 20_000, "tps": 1_000, "rows_per_batch": 4_000}
+ROUNDS = {"rounds": [3, 4], "pursue_z": [1.0]}
 GATE = {
     "mode": "paired",
-    "pairs": 3,
-    "confirmation": 1,
-    "calibration_nights": 3,
+    **ROUNDS,
+    "comparison": ROUNDS,
     "self_test": 0,
     "canary": 0,
 }

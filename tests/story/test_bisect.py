@@ -86,7 +86,7 @@ def test_its_nights_are_those_of_the_scheduler(
         sources = {store.build(night.build_id).source for night in nights}
         assert sources == {f"directory:{build}" for build in builds[1:]}
         for night in nights:
-            assert airflow.state("nexmark_build", night.run_id) == "success"  # calibrating
+            assert airflow.state("nexmark_build", night.run_id) == "failed"  # it is slower
             arms = [x.arm for x in store.repetitions(night.id) if x.ok]
             assert sorted(arms) == ["baseline"] * PAIRS + ["candidate"] * PAIRS
     assert site.leftovers() == []

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.latency import Asked, rounds_of
-from bench.rounds import ARMS, Rounds
+from bench.rounds import ARMS, Rounds, fitting
 from nexmark.config.load import load_gate
 from nexmark.errors import NexmarkError
 from nexmark.labs.kept_runs import KeptRuns
@@ -44,6 +44,14 @@ def test_a_seeded_delay_is_found_and_none_is_not(
     alarms, seeded = capsys.readouterr().out.splitlines()[-2:]
     assert alarms.split()[:2] == ["met", "alarms"]
     assert seeded.split()[0] == found
+
+
+def test_only_rounds_that_there_are_enough_pairs_for_are_read() -> None:
+    gate = load_gate().model_copy(update={"rounds": (3, 4, 8, 9), "pursue_z": (0.1, 0.2, 0.3)})
+    found = fitting(gate, 15)
+    assert (found.rounds, found.pursue_z) == ((3, 4, 8), (0.1, 0.2))
+    assert fitting(gate, 14).rounds == (3, 4)
+    assert fitting(gate, 2).rounds == (3,)
 
 
 def test_rows_come_later_by_the_part_that_is_asked_for() -> None:

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from nexmark import model
 from nexmark.evidence.rows import Row
 from nexmark.evidence.summary import failed
-from nexmark.model import METRICS, Arm, Stage, Value, is_red
+from nexmark.model import FIRST_ROUND, METRICS, PROFILED, Arm, Value, is_red, round_group
 from nexmark.store.table_rows import VerdictRow
 from nexmark.store.verdict_rows import verdict_of
 from nexmark.verdict.verdict import Verdict
@@ -42,8 +42,9 @@ def test_the_model_imports_nothing_of_ours() -> None:
 
 def test_the_words_are_what_the_database_has() -> None:
     assert [str(x) for x in Arm] == ["candidate", "baseline", "control", "slowed"]
-    assert [int(x) for x in Stage] == [1, 2, 3]
-    assert f"{Arm.CANDIDATE} {Stage.FRESH} {Value.OK}" == "candidate 2 OK"
+    assert (FIRST_ROUND, PROFILED) == (1, 99)
+    assert round_group(2) == "round_2"
+    assert f"{Arm.CANDIDATE} {Value.NO_BASELINE}" == "candidate NO BASELINE"
 
 
 @pytest.mark.parametrize(
@@ -57,7 +58,7 @@ def test_the_words_are_what_the_database_has() -> None:
         (Value.SUSPECT, 0.9, False),
         (Value.OK, 1.2, False),
         (Value.WATCH, 1.2, False),
-        (Value.CALIBRATING, None, False),
+        (Value.NO_BASELINE, None, False),
     ],
 )
 def test_what_is_red(value: Value, ratio: float | None, red: bool) -> None:

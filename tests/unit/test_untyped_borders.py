@@ -21,7 +21,7 @@ PYDANTIC = "the details of an error of pydantic"
 #: By file, how many names `Any` it has, and why.
 ALLOWED: dict[str, tuple[int, str]] = {
     "dag/dag_params.py": (5, SCHEMA),
-    "dag/graph.py": (18, AIRFLOW),
+    "dag/graph.py": (21, AIRFLOW),
     "dag/notifying.py": (1, AIRFLOW),
     "dag/prune_dag.py": (1, SCHEMA),
     "dag/signoff.py": (4, AIRFLOW),

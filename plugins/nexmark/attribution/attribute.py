@@ -25,7 +25,7 @@ MIN_PAIRS = 5
 
 Of three pairs without a real change, all point in one direction 1 time in 4.
 """
-_SAME = frozenset({Value.OK, Value.UNCONFIRMED})
+_SAME = frozenset({Value.OK})
 _CHANGED = frozenset({Value.REGRESSION, Value.SUSPECT, Value.FASTER})
 _WALL_CHANGED = frozenset({Value.WATCH, Value.FASTER})
 _PARTITIONS = re.compile(r"(numPartitions = |partitioning\(.*, )\d+")

@@ -119,7 +119,7 @@ class MeasuredBuilds:
             return str(reason)
         for measured in night.measured:
             if (measured.query, measured.metric) == (query, self.config.gate.metric):
-                every = [pair.ratio for pair in (*measured.pairs, *measured.fresh)]
+                every = [pair.ratio for pair in measured.all_pairs]
                 ratios = tuple(ratio for ratio in every if not math.isnan(ratio))
                 if len(ratios) >= MIN_PAIRS:
                     return Pairs(build, ratios)

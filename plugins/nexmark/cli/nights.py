@@ -9,7 +9,7 @@ import typer
 from nexmark.cli import shared_options as option
 from nexmark.config import BUILD_DAG_ID, Config, load, paths
 from nexmark.errors import NexmarkError
-from nexmark.model import Mode
+from nexmark.model import MIN_PAIRS, SUITE, Mode, Value
 from nexmark.night.params import NightParams, RolloutParams, help_of
 from nexmark.people import process_user, signed
 from nexmark.terminal import INTERRUPTED, show_line
@@ -46,7 +46,7 @@ def run(
     moment = option.day("--date", date) if date else None
     config = load()
     chosen = config.engine(engine)
-    params = _at_the_prompt(config, context.params)
+    params = _at_the_prompt(config, context.params, "smoke")
     return run_night(config, chosen.dag_id, chosen.name, params, moment)
 
 
@@ -55,39 +55,99 @@ def build(
     build: Annotated[str, typer.Option(help=f"The build to test, {option.BUILD}.")] = "",
     against: option.Against = None,
     engine: option.Engine = None,
-    workload: option.Workload = None,
+    workload: option.CompareWorkload = None,
     queries: option.Queries = None,
     repetitions: option.Repetitions = None,
     cluster: option.ClusterName = None,
     mode: option.Mode = None,
     candidate_conf: option.CandidateConf = None,
     compatibility: option.Compatibility = None,
+    until: Annotated[
+        Literal["decided"],
+        typer.Option(help="Measure rounds of pairs until each query is decided."),
+    ] = "decided",
+    pairs: Annotated[int | None, option.number(MIN_PAIRS, 1000, help=help_of("pairs"))] = None,
+    minutes: Annotated[
+        int | None, option.number(1, 10_000, metavar="M", help=help_of("budget_minutes"))
+    ] = None,
+    continued: Annotated[
+        str | None,
+        typer.Option(
+            "--continue",
+            metavar="RUN",
+            callback=option.given,
+            help="Go on with the queries that a run left undecided; its pairs count.",
+        ),
+    ] = None,
 ) -> int:
-    """Test any Spark build against another one.
+    """Test any Spark build against another one, by pairs.
 
-    0 if it is as good, 1 if it is not, or cannot be run.
+    0 if it is as good or undecided, 1 if it is not, or cannot be run.
     """
     from nexmark.cli.night_runner import run_night
 
+    config = load()
+    budget = {"pairs": pairs, "budget_minutes": minutes}
+    given = {name: value for name, value in budget.items() if value is not None}
+    if continued is not None:
+        engine, params = _undecided(continued, context)
+        if not params:
+            show_line(f"{continued}: every query is decided; there is nothing to go on with")
+            return 0
+        return run_night(config, BUILD_DAG_ID, engine, {**params, **given})
     if not build.strip():
         raise typer.BadParameter(f"--build: none is given; give it {option.BUILD}")
-    config = load()
-    name = config.engine(engine).name
-    params = {"build": build, "engine": name, **_at_the_prompt(config, context.params)}
-    return run_night(config, BUILD_DAG_ID, name, params)
+    chosen = config.engine(engine)
+    asked = _at_the_prompt(config, context.params, config.comparison_workload(chosen))
+    params = {"build": build, "engine": chosen.name, **asked, **given}
+    return run_night(config, BUILD_DAG_ID, chosen.name, params)
 
 
-def _at_the_prompt(config: Config, options: Mapping[str, Any]) -> dict[str, Any]:
+def _undecided(run: str, context: typer.Context) -> tuple[str, dict[str, Any]]:
+    """Return the engine of a run, and the params of a run that goes on with it.
+
+    {} where it left nothing undecided; BadParameter for an option that the run has decided.
+    """
+    allowed = {"continued", "pairs", "minutes", "until"}
+    for name, value in context.params.items():
+        if name not in allowed and value:
+            problem = (
+                f"--continue keeps what the run compared; leave out --{name.replace('_', '-')}"
+            )
+            raise typer.BadParameter(problem)
+    with option.opened(None) as store:
+        night = store.find_run(run)
+        open_ = [
+            verdict.query
+            for verdict in store.verdicts(night.id)
+            if verdict.decides and verdict.value is Value.UNDECIDED and verdict.query != SUITE
+        ]
+        if not open_:
+            return night.engine, {}
+        (baseline,) = {night.baselines[query] for query in open_ if night.baselines}
+        return night.engine, {
+            "build": store.build(night.build_id).source,
+            "against": store.build(baseline).source,
+            "engine": night.engine,
+            "workload": night.workload,
+            "cluster": night.cluster,
+            "queries": ",".join(open_),
+            "repetitions": night.repetitions,
+            "candidate_conf": dict(night.candidate_conf or {}) or None,
+        }
+
+
+def _at_the_prompt(config: Config, options: Mapping[str, Any], workload: str) -> dict[str, Any]:
     """Return the params of a night that a command starts.
 
-    Only given params are in it. Without a given workload the night has the small one, `smoke`, and
-    without a given cluster the first one of clusters.yaml.
+    Only given params are in it. Without a given workload the night has `workload`, and without a
+    given cluster the first one of clusters.yaml.
     """
     params = {name: options.get(name) for name in NightParams.model_fields}
     params |= {"candidate_conf": option.confs_of(options["candidate_conf"])}
     params |= {"engine": None, "build": None}  # params of the DAG, not of its run
     given = {name: value for name, value in params.items() if value or value is False}
-    return {"workload": "smoke", "cluster": next(iter(config.clusters)), **given}
+    return {"workload": workload, "cluster": next(iter(config.clusters)), **given}
 
 
 def backfill(
@@ -126,7 +186,7 @@ def bisect(
     ] = "",
     query: Annotated[str, typer.Option(help="The query that changed.")] = "",
     engine: option.Engine = None,
-    workload: option.EngineWorkload = None,
+    workload: option.CompareWorkload = None,
     cluster: option.EngineCluster = None,
     repetitions: option.Repetitions = None,
     measurements: Annotated[
@@ -152,11 +212,11 @@ def bisect(
     params = {
         "engine": chosen.name,
         "queries": query,
-        "workload": workload or chosen.workload,
+        "workload": workload or config.comparison_workload(chosen),
         "cluster": cluster or config.cluster_of(chosen),
         "against": ends[0],
         "mode": Mode.PAIRED,
-        "repetitions": repetitions or config.gate.pairs,
+        "repetitions": repetitions or config.gate.for_comparison().pairs,
     }
     elsewhere = running_airflow(airflow) if airflow else None
     run_it = elsewhere.night if elsewhere else partial(run_night, config, BUILD_DAG_ID, chosen.name)
@@ -193,7 +253,7 @@ def rollout(
     ] = None,
     stages: Annotated[str | None, option.text(help_of("stages"))] = None,
     engine: option.Engine = None,
-    workload: option.EngineWorkload = None,
+    workload: option.CompareWorkload = None,
     cluster: option.EngineCluster = None,
     repetitions: option.Repetitions = None,
     name: Annotated[
@@ -201,12 +261,15 @@ def rollout(
     ] = None,
     resume: Annotated[str | None, option.text(help_of("resume"))] = None,
     accept: Annotated[str | None, option.text(help_of("accept"))] = None,
+    go_on_undecided: Annotated[
+        bool, typer.Option("--go-on-undecided", help=help_of("go_on_undecided"))
+    ] = False,
     by: option.By = None,
 ) -> int:
     """Give a conf or a build to queries stage by stage.
 
-    0 if all stages have it; 1 if a stage is red (then it stops, and says whether the way back is
-    right) or cannot be run; 2 for bad arguments.
+    0 if all stages have it; 1 if a stage is red or undecided (then it stops, and says whether the
+    way back is right) or cannot be run; 2 for bad arguments.
     """
     from nexmark.rollout.rolling import resumed, table, write_page
     from nexmark.rollout.state import rollout_of

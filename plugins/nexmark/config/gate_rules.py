@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, WithJsonSchema, model_validator
 
 from nexmark.config.fields import Model, QueryName
-from nexmark.model import Mode
+from nexmark.model import MOST_ROUNDS, Mode
 
 _MODES = {"type": "string", "enum": [mode.value for mode in Mode]}
 WrittenMode: TypeAlias = Annotated[Mode, Field(strict=False), WithJsonSchema(_MODES)]
@@ -16,8 +16,19 @@ Change: TypeAlias = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 Limit: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Farther: TypeAlias = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
 Deviations: TypeAlias = Annotated[float, Field(gt=0, le=20, allow_inf_nan=False)]
+Pairs: TypeAlias = Annotated[int, Field(ge=1, le=1000)]
+Rounds: TypeAlias = Annotated[tuple[Pairs, ...], Field(min_length=1, max_length=MOST_ROUNDS)]
+Evidence: TypeAlias = tuple[Annotated[float, Field(ge=-3, le=20, allow_inf_nan=False)], ...]
 PacedMetric: TypeAlias = Literal["latency_ms_p50", "latency_ms_p99"]
 RecoveryMetric: TypeAlias = Literal["restore_s", "commit_ms_p50", "interruption_s"]
+
+
+class ComparisonRules(Model):
+    """What a comparison that a person asks for has otherwise than a night."""
+
+    rounds: Rounds = (5, 5, 10, 20)
+    pursue_z: Evidence = (0.0, 0.7, 1.4)
+    matters: Change = 0.05
 
 
 class Gate(Model):
@@ -40,19 +51,22 @@ class Gate(Model):
     order_seed: Annotated[int, Field(ge=0, lt=2**31)] | None = 1
     canary: Annotated[int, Field(ge=0, le=20)] = 3
     self_test: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] = 0.2
-    pairs: Annotated[int, Field(ge=3, le=100)] = 5
-    confirmation: Annotated[int, Field(ge=1, le=10)] = 2
+    rounds: Rounds = (3, 2, 3, 5, 9, 25)
+    matters: Change = 0.10
+    false_reds: Annotated[float, Field(gt=0, le=0.5)] = 0.012
+    pursue_z: Evidence = (0.25, 0.5, 0.9, 1.4, 2.0)
+    comparison: ComparisonRules = Field(default_factory=ComparisonRules)
+    budget_minutes: Annotated[float, Field(gt=0, le=10_000)] | None = None
+    ends_by: Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")] | None = None
+    pursue_faster_z: Deviations = 2.4
+    prior_deviation: Change = 0.08
+    prior_degrees: Annotated[float, Field(ge=1, le=60)] = 4.0
     flame_graphs: bool = True
-    calibration_nights: Annotated[int, Field(ge=3, le=60)] = 10
     history_nights: Annotated[int, Field(ge=10, le=1000)] = 60
     noise_floor: Change = 0.004
-    suspect_z: Deviations = 1.4
-    suspect_faster_z: Deviations = 2.4
-    suspect_change: Change = 0.02
-    confirm_z: Deviations = 2.0
+    confirm_z: Deviations = 1.0
     confirm_change: Change = 0.03
-    together_z: Deviations = 3.2
-    suite_z: Deviations = 2.4
+    suite_z: Deviations = 2.5
     suite_queries: Annotated[int, Field(ge=5)] = 8
     inform_z: Deviations = 3.5
     inform_change: Change = 0.03
@@ -72,19 +86,34 @@ class Gate(Model):
 
     @model_validator(mode="after")
     def _checks(self) -> "Gate":
-        if self.calibration_nights > self.history_nights:
-            problem = f"is {self.calibration_nights}, more than the history keeps"
-            raise ValueError(f"calibration_nights {problem}; lower it, or raise history_nights")
         for name in ("canary", "canary_memory"):
             unsteady, bound = getattr(self, f"{name}_unsteady"), getattr(self, f"{name}_bound")
             if unsteady > bound:
                 raise ValueError(f"{name}_unsteady is {unsteady:g}, above {name}_bound; lower it")
+        for name, rules in (("", self), ("comparison.", self.comparison)):
+            looks = len(rules.rounds) - 1
+            if len(rules.pursue_z) != looks:
+                needed = f"one value after each round but the last: {looks}"
+                raise ValueError(f"{name}pursue_z has {len(rules.pursue_z)}; write {needed}")
         return self
 
     @property
     def remembered(self) -> int:
         """How many earlier nights a verdict is made with: some are no ground to learn from."""
         return self.history_nights * 5 // 4
+
+    @property
+    def pairs(self) -> int:
+        """The pairs of the first round, where nobody asks for another number."""
+        return self.rounds[0]
+
+    def with_pairs(self, pairs: int) -> "Gate":
+        """Return the gate of a night with one round of this number of pairs."""
+        return self.model_copy(update={"rounds": (pairs,), "pursue_z": ()})
+
+    def for_comparison(self) -> "Gate":
+        """Return the gate of a comparison that a person asks for: a build on demand, a sign-off."""
+        return self.model_copy(update=dict(self.comparison))
 
     def bound(self, query: str, workload: str) -> float:
         """The bound for `query`: its own, else the workload's, else the default."""

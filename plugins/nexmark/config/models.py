@@ -19,6 +19,7 @@ from nexmark.model import ARMS
 _T = TypeVar("_T")
 
 
+COMPARE = "compare"
 BUILD_DAG_ID, ACCEPT_DAG_ID = "nexmark_build", "nexmark_accept"
 SIGNOFF_DAG_ID, EXPERIMENT_DAG_ID = "nexmark_signoff", "nexmark_experiment"
 ROLLOUT_DAG_ID, PRUNE_DAG_ID = "nexmark_rollout", "nexmark_prune"
@@ -134,6 +135,10 @@ class Config(Model):
     def engine(self, name: str | None) -> Engine:
         """The engine of a name, the newest for none; NexmarkError for a name that is not there."""
         return pick("engine", name, self.engines) if name else self.newest
+
+    def comparison_workload(self, engine: Engine) -> str:
+        """The workload of a comparison at the prompt: `compare`, or else the engine's."""
+        return COMPARE if COMPARE in self.workloads else engine.workload
 
     @property
     def all_clusters(self) -> list[AnyCluster]:

@@ -10,7 +10,16 @@ from nexmark.model import Mode
 from nexmark.night.params import BUILD, schema_of
 
 SIGNOFF_DAYS = 7
-_COMMON = ("queries", "repetitions", "candidate_conf", "mode", "against", "compatibility")
+_COMMON = (
+    "queries",
+    "pairs",
+    "budget_minutes",
+    "repetitions",
+    "candidate_conf",
+    "mode",
+    "against",
+    "compatibility",
+)
 
 
 def nightly_params(engine: Engine, config: Config) -> dict[str, Param]:
@@ -36,11 +45,8 @@ def on_demand_params(config: Config) -> dict[str, Param]:
     }
 
 
-def signoff_params(config: Config, more_pairs: int) -> dict[str, Param]:
-    """The params of `nexmark_signoff`; the build has no default, it must be given.
-
-    `more_pairs` multiplies the pairs of a night; it applies when the param `pairs` is empty.
-    """
+def signoff_params(config: Config) -> dict[str, Param]:
+    """The params of `nexmark_signoff`; the build has no default, it must be given."""
     workloads, clusters = list(config.workloads), list(config.clusters)
     usual = "nightly" if "nightly" in workloads else workloads[0]
     return {
@@ -60,11 +66,7 @@ def signoff_params(config: Config, more_pairs: int) -> dict[str, Param]:
             description="paired: both builds are measured in this run; bounds: against the "
             "accepted run, to try things.",
         ),
-        "pairs": _param(
-            "repetitions",
-            title="Pairs",
-            description=f"Pairs of each query; empty: {more_pairs} times as many as in a night.",
-        ),
+        "pairs": _param("pairs"),
         "verify_scale": _param("verify_scale", 5, type="number"),
         "compatibility": _param("compatibility", True, type="boolean"),
         "timeout_days": field(
@@ -127,6 +129,7 @@ def rollout_params(config: Config) -> dict[str, Param]:
     }
     return {
         **{name: _param(name) for name in ("stages", "candidate_conf", "repetitions")},
+        "go_on_undecided": _param("go_on_undecided", False, type="boolean"),
         **{name: _param(name, description=text) for name, text in said.items()},
         "engine": _one_of("engine", config.engines, config.newest.name),
         "workload": _of_engine("workload", config.workloads),

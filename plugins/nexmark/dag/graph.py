@@ -1,11 +1,13 @@
 """The graphs of the DAGs: wiring of the task functions, nothing else.
 
     preflight >> reap >> deploy >> start_cluster >> dump_events >> select >> verify >> q14 >> q3
-        >> ... >> confirmation >> compatibility >> judge >> report >> verdict >> stop_cluster
+        >> ... >> round_2 >> ... >> flames >> compatibility >> judge >> report >> verdict
+        >> stop_cluster
 
     q:  plan >> verify >> expectations >> start_samplers >> repetition (mapped) >> stop_samplers
         >> record
-    confirmation:  suspects >> start_samplers >> fresh (mapped) >> stop_samplers >> record >> flames
+    round_2, ...:  plan >> start_samplers >> repetition (mapped) >> stop_samplers >> record
+    flames:  the same, with a flight recorder, >> draw
     nexmark_rollout:  the night of a stage, with >> stage >> next_stage for the verdict
     nexmark_experiment:  steps >> measure (mapped: a fresh application each) >> table
 
@@ -21,7 +23,7 @@ Every task that touches the cluster, or looks at its hosts, is in the pool: wher
 DAGs wait for one cluster, none disturbs a repetition of another.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -30,19 +32,20 @@ from airflow.sdk import DAG, TaskGroup, XComArg, task
 from airflow.sdk.definitions.mappedoperator import OperatorPartial
 from airflow.sdk.definitions.param import ParamsDict
 
-from nexmark.config import Config, Engine, Experiment
+from nexmark.config import Config, Engine, Experiment, Gate
 from nexmark.config.airflow_names import POOL
 from nexmark.config.models import ACCEPT_DAG_ID, BUILD_DAG_ID, EXPERIMENT_DAG_ID, ROLLOUT_DAG_ID
 from nexmark.dag import dag_params
 from nexmark.dag.notifying import notifiers, notify
 from nexmark.dag.submit_operator import NexmarkSubmitOperator
-from nexmark.model import CONFIRMATION
+from nexmark.model import FLAMES, round_group
 from nexmark.night.night_progress import tell_failure, tell_retry
 from nexmark.night.night_runs import run_order
 from nexmark.tasks import experiment_steps, judging, query, rollout_steps, upgrading
 from nexmark.tasks import infrastructure as clusters
 from nexmark.tasks.preflight import preflight
 from nexmark.tasks.query import record
+from nexmark.tasks.rounds import draw_flames, plan_recordings, plan_round, record_later
 
 #: How often and how long a night waits for the cluster that another night uses.
 WAIT_RETRIES, WAIT_DELAY = 72, timedelta(minutes=10)
@@ -75,7 +78,7 @@ def build_nightly_dag(engine: Engine, config: Config) -> DAG:
         values={"name": engine.name, "build": build},
         schedule=engine.schedule,
     ) as dag:
-        _wire(engine.name, run_order(config.gate))
+        _wire(engine.name, config.gate)
     notify(dag, notifiers())
     # Not before: every task would copy them, which is two thirds of the time to parse.
     dag.params = ParamsDict(dag_params.nightly_params(engine, config))
@@ -90,7 +93,7 @@ def build_on_demand_dag(config: Config) -> DAG:
         "Nexmark queries on any Spark build: right, measured, compared with another",
         "build",
     ) as dag:
-        _wire("", run_order(config.gate))
+        _wire("", config.gate.for_comparison())
     notify(dag, notifiers())
     dag.params = ParamsDict(dag_params.on_demand_params(config))
     return dag
@@ -143,16 +146,16 @@ def dag_of(
     )
 
 
-def _wire(engine: str, order: Sequence[str]) -> None:
-    report, stop = wire_night(task_of("preflight", 10, pool=POOL)(preflight)(engine), order)
+def _wire(engine: str, gate: Gate) -> None:
+    report, stop = wire_night(task_of("preflight", 10, pool=POOL)(preflight)(engine), gate)
     report >> task_of("verdict", 5)(judging.verdict)() >> stop
 
 
-def wire_night(check: Any, order: Sequence[str]) -> tuple[Any, Any]:
+def wire_night(check: Any, gate: Gate) -> tuple[Any, Any]:
     """All that a night does after its preflight `check`; returns `report` and `stop_cluster`.
 
-    The queries run in the `order` given. `report` has to come before `stop_cluster`, which is a
-    teardown.
+    The queries run in the order of the `gate`, then its later rounds. `report` has to come before
+    `stop_cluster`, which is a teardown.
     """
     waits = {"retries": WAIT_RETRIES, "retry_delay": WAIT_DELAY}
     reap = task_of("reap", 10, pool=POOL, **waits)(clusters.reap)()
@@ -162,9 +165,9 @@ def wire_night(check: Any, order: Sequence[str]) -> tuple[Any, Any]:
     select = task_of("select", 5, retries=1)(query.select)()
     last: Any = _submit("verify", 120, XComArg(select.operator, key=query.VERIFY_KEY))
     check >> reap >> deploy >> start.as_setup() >> dump.as_setup() >> select >> last
-    for name in order:
+    for name in run_order(gate):
         last = _query(name, last)
-    last = _confirmation(last)
+    last = _rounds(last, len(gate.rounds))
     done = {"trigger_rule": "all_done"}
     survive = task_of("compatibility", 120, pool=POOL, **done)(upgrading.compatibility)()
     judge = task_of("judge", 15, retries=1, **done)(judging.judge)()
@@ -189,18 +192,31 @@ def _query(name: str, before: Any) -> Any:
     return last
 
 
-def _confirmation(before: Any) -> Any:
-    """The tasks that measure suspects again, after `before`; returns the last of them."""
-    with TaskGroup(CONFIRMATION, tooltip="What looks changed is measured again"):
-        done = {"trigger_rule": "all_done"}
-        suspects = task_of("suspects", 15, pool=POOL, retries=1, **done)(query.suspects)()
-        start, stop = _samplers(CONFIRMATION)
-        fresh = _submit_each("fresh", 120).expand_kwargs(suspects)
-        last = task_of("record", 15, retries=2, **done)(query.record_confirmation)()
-        flames = task_of("flames", 30, **done)(query.draw_flames)()
-        before >> suspects >> start >> fresh >> stop >> last >> flames
-        fresh >> last
-    return flames
+def _rounds(before: Any, rounds: int) -> Any:
+    """The tasks of the later rounds, and of the flame graphs, after `before`; returns the last."""
+    last = before
+    for number in range(2, rounds + 1):
+        with TaskGroup(
+            round_group(number), tooltip="What is undecided or suspected is measured on"
+        ):
+            plan = task_of("plan", 15, pool=POOL, retries=1, trigger_rule="all_done")(plan_round)
+            last = _measure_planned(round_group(number), last, plan(number))
+    with TaskGroup(FLAMES, tooltip="What has changed runs with a flight recorder"):
+        plan = task_of("plan", 15, pool=POOL, retries=1, trigger_rule="all_done")(plan_recordings)
+        recorded = _measure_planned(FLAMES, last, plan())
+        drawn = task_of("draw", 30, trigger_rule="all_done")(draw_flames)()
+        recorded >> drawn
+    return drawn
+
+
+def _measure_planned(group: str, before: Any, plan: Any) -> Any:
+    """The tasks of a group that runs what its `plan` returns; returns the last of them."""
+    start, stop = _samplers(group)
+    repetitions = _submit_each("repetition", 120).expand_kwargs(plan)
+    last = task_of("record", 15, retries=2, trigger_rule="all_done")(record_later)(group)
+    before >> plan >> start >> repetitions >> stop >> last
+    repetitions >> last
+    return last
 
 
 def _samplers(group: str) -> tuple[Any, Any]:
@@ -236,7 +252,7 @@ def build_rollout_dag(config: Config) -> DAG:
         "rollout",
     ) as dag:
         check = task_of("preflight", 10, pool=POOL)(rollout_steps.rollout_preflight)()
-        report, stop = wire_night(check, run_order(config.gate))
+        report, stop = wire_night(check, config.gate.for_comparison())
         stage = task_of("stage", 15)(rollout_steps.judge_stage)()
         following = TriggerDagRunOperator.partial(
             task_id="next_stage",

@@ -12,7 +12,6 @@ from nexmark.config.airflow_names import POOL
 from nexmark.dag.dag_params import SIGNOFF_DAYS, field, signoff_params
 from nexmark.dag.graph import dag_of, task_of, wire_night
 from nexmark.dag.notifying import careful, notifiers, notify
-from nexmark.night.night_runs import run_order
 from nexmark.tasks import signoff_steps as signoff
 from nexmark.tasks.signoff_steps import DECISION_KEY, Approval
 
@@ -57,7 +56,7 @@ def build_signoff_dag(config: Config) -> DAG:
         max_active_runs=_AT_ONCE,
     ) as dag:
         check = task_of("preflight", 10, pool=POOL)(signoff.signoff_preflight)()
-        report, stop = wire_night(check, run_order(config.gate))
+        report, stop = wire_night(check, config.gate.for_comparison())
         question = task_of("question", 10, retries=1)(signoff.question)()
         approval = SignOffOperator(
             task_id="approval",
@@ -72,5 +71,5 @@ def build_signoff_dag(config: Config) -> DAG:
         report >> stop
         report >> question >> approval >> evidence >> decision
     notify(dag, told)
-    dag.params = ParamsDict(signoff_params(config, signoff.MORE_PAIRS))
+    dag.params = ParamsDict(signoff_params(config))
     return dag

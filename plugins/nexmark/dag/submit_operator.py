@@ -155,7 +155,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         self.conf = dict(application.confs)
         with failing(NexmarkError), failure_kept(submission.directory):
             prepare(submission.directories)
-            if isinstance(submission, Repetition) and submission.is_of_confirmation:
+            if isinstance(submission, Repetition) and submission.is_of_later_round:
                 heal(night, submission.run.query)  # no task before this one has done so
             self._run_prepared(night, submission)
 

@@ -9,7 +9,7 @@ from statistics import fmean, median
 from typing import Any
 
 from nexmark.evidence.night_rows import NightRows
-from nexmark.model import CONFIRMATION, CPU, Mode, Value, grouped, median_of
+from nexmark.model import CPU, FIRST_ROUND, Mode, grouped, median_of, round_group
 from nexmark.night.run_directory import RunDirectory
 from nexmark.store import Store, history
 from nexmark.store.history import Tally
@@ -39,7 +39,6 @@ class Seen:
     nights: int
     mde: float | None
     noise: float | None
-    calibrating: bool
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,6 @@ def seen_of(rows: Iterable[Any]) -> list[Seen]:
             len(own),
             median_of(row.mde for row in own),
             median_of(row.noise for row in own),
-            own[0].value == Value.CALIBRATING,
         )
         for query, own in grouped(rows, attrgetter("query")).items()
     ]
@@ -149,7 +147,7 @@ class NightHost:
 class CanaryMedian:
     """The median reading of a metric on a host, before or after the queries of a group.
 
-    ``group``: a query, the confirmation, or '' for all of the night.
+    ``group``: a query, a later round, or '' for all of the night.
     """
 
     host: str
@@ -176,11 +174,12 @@ def canary_of(rows: Iterable[CanaryRow], group: str = "") -> list[CanaryMedian]:
 
 
 def canary_around(
-    rows: Iterable[CanaryRow], query: str, *, confirmed: bool
+    rows: Iterable[CanaryRow], query: str, rounds: Collection[int]
 ) -> Iterator[CanaryMedian]:
-    """Return what was read around a query and, if it was ``confirmed``, around that."""
+    """Return what was read around a query, and around the later ones of its ``rounds``."""
     by_group = grouped(rows, lambda row: row.group)
-    for group in ("", query, *((CONFIRMATION,) if confirmed else ())):
+    later = (round_group(number) for number in sorted(rounds) if number != FIRST_ROUND)
+    for group in ("", query, *later):
         yield from canary_of(by_group.get(group, ()), group)
 
 

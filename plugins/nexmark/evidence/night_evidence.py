@@ -10,9 +10,9 @@ from nexmark.attribution.explained import Attribution
 from nexmark.evidence import gate_health
 from nexmark.evidence.alarms import Acknowledged, acks_for, alarm_lines
 from nexmark.evidence.explaining import attribution_lines, attributions, confs_by_arm, reproduce
-from nexmark.evidence.night_list import GREEN, NOT_COMPARED, NOT_JUDGED, RED, Look, look
+from nexmark.evidence.night_list import GREEN, NOT_COMPARED, NOT_JUDGED, RED, ValueLook, look
 from nexmark.evidence.night_rows import NightRows, night_rows
-from nexmark.evidence.pairs import STAGES, Arms, arms_of
+from nexmark.evidence.pairs import Arms, arms_of
 from nexmark.evidence.rows import Row, rows_of
 from nexmark.evidence.signoffs import SignOffDecision
 from nexmark.evidence.summary import (
@@ -23,7 +23,7 @@ from nexmark.evidence.summary import (
     summary,
     watch_lines,
 )
-from nexmark.model import CPU, METRICS, SUITE, WALL, Metric, Value, grouped, metric_of
+from nexmark.model import CPU, METRICS, PROFILED, SUITE, WALL, Metric, Value, grouped, metric_of
 from nexmark.store import Store, history
 from nexmark.store.accepting import confs_of_candidate
 from nexmark.store.reading import of_one_moment
@@ -31,7 +31,7 @@ from nexmark.store.table_rows import NightRow, RepetitionRow, SelfTestRow, Valid
 from nexmark.verdict.verdict import Verdict
 
 NOTABLE = 0.02  # a smaller difference in state is not shown
-UNDECIDED = SignOffDecision()
+PENDING = SignOffDecision()
 _NOTABLE = frozenset({Value.WATCH, Value.FASTER})
 """The verdicts on the wall-clock time that a line of a night shows."""
 
@@ -85,9 +85,9 @@ class QueryLine:
     """One query of a night; ``state`` is the ratio of the state's bytes, where it is notable."""
 
     row: Row
-    look: Look
+    look: ValueLook
     wall: float | None
-    wall_look: Look | None
+    wall_look: ValueLook | None
     plan: str
     state_bytes: float | None
     state: float | None
@@ -235,7 +235,7 @@ def night_evidence(
         host_names=tuple(sorted({host for row in repetitions for host in row.hosts or ()})),
         host_facts=gate_health.host_facts(night),
         canary=tuple(gate_health.canary_of(stored.canaries)),
-        confs=confs_by_arm(row for row in repetitions if row.stage in STAGES),
+        confs=confs_by_arm(row for row in repetitions if row.stage != PROFILED),
         self_tests=tests,
         acks=tuple(acks_for(stored)),
         reproduce={x.query: reproduce(store, stored, x.query) for x in report.rows if x.red},

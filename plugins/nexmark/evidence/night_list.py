@@ -24,7 +24,7 @@ NOT_COMPARED = "NOT COMPARED"
 
 
 @dataclass(frozen=True)
-class Look:
+class ValueLook:
     """A verdict for the eye; no colour says what the word and the shape do not say."""
 
     word: str
@@ -41,28 +41,30 @@ _SHAPES: Mapping[Value, tuple[str, str]] = {
     Value.SUSPECT: ("question", "bad"),
     Value.WATCH: ("eye", "warn"),
     Value.SOURCE_BOUND: ("bars", "warn"),
-    Value.UNCONFIRMED: ("wave", "calm"),
+    Value.UNDECIDED: ("wave", "warn"),
     Value.FASTER: ("down", "good"),
     Value.OK: ("check", "good"),
-    Value.CALIBRATING: ("dots", "calm"),
+    Value.NO_BASELINE: ("dots", "calm"),
 }
 """The shape and the tone of each value."""
-_UNJUDGED = Look(NOT_JUDGED, "hole", "calm", Value.WATCH.attention, "No verdict is recorded (yet).")
+_UNJUDGED = ValueLook(
+    NOT_JUDGED, "hole", "calm", Value.WATCH.attention, "No verdict is recorded (yet)."
+)
 _KNOWN = 20  # accepted reds come after open ones
 
 
-def look(value: Value | None, *, known: bool = False) -> Look:
+def look(value: Value | None, *, known: bool = False) -> ValueLook:
     """Return how a verdict looks; ``known``: somebody has accepted it."""
     if value is None:
         return _UNJUDGED
     shape, tone = _SHAPES[value]
     meaning = f"{value.meaning[0].upper()}{value.meaning[1:]}."
     if known:
-        return Look(f"{value} (accepted)", shape, "calm", value.attention + _KNOWN, meaning)
-    return Look(value, shape, tone, value.attention, meaning)
+        return ValueLook(f"{value} (accepted)", shape, "calm", value.attention + _KNOWN, meaning)
+    return ValueLook(value, shape, tone, value.attention, meaning)
 
 
-def legend() -> list[Look]:
+def legend() -> list[ValueLook]:
     """Return how all values look, the one that needs attention first at the top."""
     return [look(value) for value in sorted(Value, key=lambda value: value.attention)]
 
@@ -76,7 +78,7 @@ class NightLine:
 
     night: Any
     colour: str
-    counts: tuple[tuple[Look, int], ...]
+    counts: tuple[tuple[ValueLook, int], ...]
     known: int
     suite: float | None
 
@@ -113,7 +115,7 @@ def _line(row: Any, tally: Tally | None) -> NightLine:
     counts = [(look(value), number) for value, number in tally.values.items()]
     counts.sort(key=lambda one: one[0].rank)
     colour = RED if tally.red else GREEN
-    if colour == GREEN and not tally.compared and set(tally.values) == {Value.CALIBRATING}:
+    if colour == GREEN and not tally.compared and set(tally.values) == {Value.NO_BASELINE}:
         colour = NOT_COMPARED
     return NightLine(row, colour, tuple(counts), tally.known, tally.suite)
 
@@ -141,7 +143,7 @@ class Issue:
     why: str
 
     @property
-    def look(self) -> Look:
+    def look(self) -> ValueLook:
         """How the last of its verdicts looks."""
         return look(self.last.value, known=self.outcome == ACCEPTED)
 
@@ -156,7 +158,7 @@ class EngineLine:
     red: tuple[str, ...]
 
 
-MapColumn: TypeAlias = tuple[Any, Mapping[str, Look]]
+MapColumn: TypeAlias = tuple[Any, Mapping[str, ValueLook]]
 """A night in the map, with how each query looks."""
 
 
@@ -257,7 +259,7 @@ def _columns(
 ) -> tuple[str, tuple[MapColumn, ...]]:
     newest = engine.line.night
     own = [night for night in nights if night.dag_id == newest.dag_id][:most][::-1]
-    cells: dict[str, dict[str, Look]] = {night.id: {} for night in own}
+    cells: dict[str, dict[str, ValueLook]] = {night.id: {} for night in own}
     for one in history.judged(store, own):
         cells[one.night][one.query] = look(one.value, known=one.acceptance is not None)
     return newest.engine, tuple((night, cells[night.id]) for night in own)

@@ -12,10 +12,11 @@ from nexmark.measure.cpu_series import CpuSeries, unpack
 from nexmark.model import (
     ARMS,
     CPU,
+    FIRST_ROUND,
+    PROFILED,
     WALL,
     Arm,
     Basis,
-    Stage,
     common_basis,
     grouped,
     median_of,
@@ -26,7 +27,6 @@ from nexmark.store.table_rows import RepetitionRow
 
 Run = TypeVar("Run")
 
-STAGES: Mapping[int, str] = {1: "first pairs", 2: "fresh pairs"}  # those that are judged
 MOST_POINTS = 240  # of one curve
 _BEFORE_S, _AFTER_S = 10, 5
 OF_BATCH = (
@@ -73,8 +73,8 @@ class PairOfRuns:
 
     @property
     def label(self) -> str:
-        """The name of the pair in a chart."""
-        return f"{self.number}" if self.stage == Stage.FIRST else f"fresh {self.number}"
+        """The name of the pair in a chart: 3, or 2.1 for the first one of round 2."""
+        return f"{self.number}" if self.stage == FIRST_ROUND else f"{self.stage}.{self.number}"
 
     @property
     def ratio(self) -> float | None:
@@ -141,7 +141,7 @@ def arms_of(
 def _arms(candidate: Sequence[RepetitionRow], baseline: Sequence[RepetitionRow]) -> Arms:
     state = plan_state(usual(map(_plan_key, candidate)), usual(map(_plan_key, baseline)))
     ours, theirs = (
-        tuple(row for row in arm if row.stage == Stage.FIRST) for arm in (candidate, baseline)
+        tuple(row for row in arm if row.stage == FIRST_ROUND) for arm in (candidate, baseline)
     )
     return Arms(ours, theirs, state)
 
@@ -159,7 +159,7 @@ def pairs_of(
 
     Without a ``basis``, the figures are on the one that all repetitions have, as the gate's are.
     """
-    own = [row for row in rows if row.arm in ARMS and row.stage in STAGES]
+    own = [row for row in rows if row.arm in ARMS and row.stage != PROFILED]
     if basis is None:
         basis = common_basis(row.cpu_s_per_mevent_steady for row in own if row.ok)
     column = metric_of(metric).column(basis)

@@ -15,12 +15,12 @@ from nexmark.evidence.alarms import acks_for, alarm_groups, since_of
 from nexmark.evidence.creep import Creep, creeps_of
 from nexmark.evidence.gate_health import canary_around, host_facts
 from nexmark.evidence.night_evidence import CommonEvidence, accepted_arms, builds_of
-from nexmark.evidence.night_list import Look, look
+from nexmark.evidence.night_list import ValueLook, look
 from nexmark.evidence.night_rows import NightRows, night_rows
 from nexmark.evidence.rows import ArmLatency, latencies_of
 from nexmark.expectations.checks import reference_sql
 from nexmark.flames.flame_files import Flames, flames_of
-from nexmark.model import ARMS, CPU, SUITE, Metric, Stage, metric_of
+from nexmark.model import ARMS, CPU, PROFILED, SUITE, Metric, metric_of
 from nexmark.night.run_directory import RunDirectory
 from nexmark.store import Store, history
 from nexmark.store.query_history import LevelChange, RatioPoint, lasting_changes, trail
@@ -78,7 +78,7 @@ class QueryEvidence(CommonEvidence):
         return metric_of(self.verdict.metric if self.verdict else CPU)
 
     @property
-    def look(self) -> Look:
+    def look(self) -> ValueLook:
         """How the verdict that decides looks."""
         row = self.verdict
         return look(row.value, known=row.acceptance is not None) if row else look(None)
@@ -106,7 +106,7 @@ def query_evidence(
         repetitions = store.repetitions(night.id, None if suite else [query])
         stored = night_rows(store, night, repetitions)
     runs = [row for row in stored.repetitions if suite or row.query == query]
-    own = [row for row in runs if row.stage in paired.STAGES]
+    own = [row for row in runs if row.stage != PROFILED]
     alone = () if suite else own
     verdicts = [row for row in stored.verdicts if row.query == query]
     deciding = stored.deciding(query)
@@ -138,9 +138,7 @@ def query_evidence(
         host_names=tuple(sorted({host for row in own for host in row.hosts or ()})),
         host_facts=host_facts(night),
         canary=tuple(
-            canary_around(
-                stored.canaries, query, confirmed=any(x.stage > Stage.FIRST for x in runs)
-            )
+            canary_around(stored.canaries, query, {row.stage for row in own if not suite})
         ),
         latencies=tuple(latencies_of(alone)),
         batches=tuple(paired.batch_medians(alone)),

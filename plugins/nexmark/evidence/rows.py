@@ -7,11 +7,11 @@ from nexmark.evidence.night_rows import NightRows
 from nexmark.model import (
     ARMS,
     CPU,
+    FIRST_ROUND,
     METRICS,
     SUITE,
     Arm,
     Basis,
-    Stage,
     Value,
     common_basis,
     grouped,
@@ -115,7 +115,7 @@ def rows_of(stored: NightRows) -> list[Row]:
     night = stored.night
     verdicts = {row.query: row for row in stored.verdicts if row.decides}
     validations = {x.query: x for x in stored.validations if x.arm == Arm.CANDIDATE}
-    first = [x for x in stored.repetitions if x.arm == Arm.CANDIDATE and x.stage == Stage.FIRST]
+    first = [x for x in stored.repetitions if x.arm == Arm.CANDIDATE and x.stage == FIRST_ROUND]
     measured = grouped(first, lambda row: row.query)
     rows = [
         _row(query, measured.get(query, ()), verdicts.get(query), validations.get(query))

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import geometric_mean, median
+from statistics import geometric_mean, mean, median
 from textwrap import shorten
 
 from nexmark.evidence.gate_health import SelfTests
@@ -17,8 +17,7 @@ from nexmark.verdict.verdict import Verdict
 
 NAMED = 8
 REASONS = 3
-GROSS = 1.1  # a slowdown that is reported while the gate is calibrating, too
-COUNTED = frozenset({Value.UNCONFIRMED, Value.OK, Value.CALIBRATING})  # their queries are not named
+COUNTED = frozenset({Value.OK, Value.NO_BASELINE})  # their queries are not named
 WIDTH = 120
 BY_ATTENTION = sorted(Value, key=lambda value: value.attention)
 
@@ -34,15 +33,10 @@ def nothing_compared(rows: Sequence[Row], suite: Verdict | None = None) -> str:
     """The reason why a night that is not red has compared no query; '' for any other night."""
     if failed(rows, suite) or any(row.ratio for row in rows):
         return ""
-    if any(row.value not in (None, Value.CALIBRATING) for row in rows):
+    if any(row.value not in (None, Value.NO_BASELINE) for row in rows):
         return ""
     reasons = list(dict.fromkeys(row.reason for row in rows if row.reason))
     return " | ".join(reasons[:REASONS]) or "there is no baseline"
-
-
-def is_gross(row: Row) -> bool:
-    """Tell whether every pair is much slower, though the gate does not know the noise yet."""
-    return row.value == Value.CALIBRATING and row.lo is not None and row.lo > GROSS
 
 
 def summary(
@@ -116,9 +110,6 @@ def _what(night: NightRow, rows: Sequence[Row], suite: Verdict | None) -> str:
         parts.append(f"{len(known)} known and accepted ({_names(known)})")
     for value in BY_ATTENTION:
         with_value = [row for row in _with(rows, value) if not row.accepted]
-        if value == Value.CALIBRATING and (learning := [row for row in with_value if row.ratio]):
-            parts.append(f"{len(learning)} compared, no verdict yet")
-            with_value = [row for row in with_value if not row.ratio]
         if with_value:
             named = "" if value in COUNTED else f" ({_names(with_value)})"
             parts.append(f"{len(with_value)} {value.counted}{named}")
@@ -142,8 +133,7 @@ def _why(night: NightRow, rows: Sequence[Row], suite: Verdict | None) -> str:
         return f"Why: {_first(reasons)}"
     if suite is not None and suite.red:
         return f"Why: no query by itself, but {suite.reason}."
-    learning = [row for row in _with(rows, Value.CALIBRATING) if row.ratio]
-    if unsure := _on_fewer_pairs(night, rows) or learning:
+    if unsure := _with(rows, Value.UNDECIDED) or _on_fewer_pairs(night, rows):
         return f"Why: {_first([f'{row.query}: {row.reason}' for row in unsure])}."
     builds = sorted(set((night.baselines or {}).values()))
     if builds and any(row.ratio for row in rows):
@@ -167,7 +157,7 @@ def _next(night: NightRow, rows: Sequence[Row], suite: Verdict | None) -> str:
     if missing := [row.query for row in _with(rows, Value.MISSING) if row.red]:
         return f"Next: read the log of {missing[0]}'s failed task, put it right, clear the task."
     if suspect := [row for row in rows if row.red and row.value == Value.SUSPECT]:
-        return f"Next: read why {suspect[0].query} was not measured again, clear `confirmation`."
+        return f"Next: read why {suspect[0].query} was not measured on, clear `round_2`."
     if suite is not None and suite.red and not _with(rows, Value.REGRESSION):
         return f"Next: look at the largest ratios above; if it is meant to be so: {accept}"
     if slower := [row for row in rows if row.red and row.value == Value.REGRESSION]:
@@ -182,31 +172,28 @@ def _next_when_green(night: NightRow, rows: Sequence[Row], accept: str) -> str:
             f"Next: give {_names(bound)} a faster source (docs/kafka.md, Headroom): this night "
             "proves nothing of them."
         )
-    calibrating = _with(rows, Value.CALIBRATING)
-    if calibrating and all(row.ratio for row in calibrating):
-        if gross := [row for row in calibrating if is_gross(row)]:
-            return (
-                f"Next: look at {_names(gross)}: nothing is red while the gate learns the noise, "
-                f"but every pair is slower by more than {GROSS - 1:.0%}."
-            )
-        return f"Next: {_to_calibrate(night)}"
-    if calibrating:
+    if undecided := _with(rows, Value.UNDECIDED):
+        return (
+            f"Next: measure more pairs of {_names(undecided)}{_pair_time(night, undecided)}: "
+            f"nexmark build --continue '{night.id}'"
+        )
+    if _with(rows, Value.NO_BASELINE):
         return f"Next: to compare later nights with this one: {accept}"
     if fewer := _on_fewer_pairs(night, rows):
         return f"Next: read the log of {fewer[0].query}'s failed repetition; its verdict stands."
     return "Next: nothing to do."
 
 
-def _to_calibrate(night: NightRow) -> str:
-    """Return how the gate gets to know the noise; runs of what a person tries do not teach it."""
-    if night.teaches:
-        return "nothing to do; the gate learns the noise of each query night by night."
-    needed = (night.gate_spec or {}).get("calibration_nights", "some")
-    return (
-        "go by ratio and interval (more repetitions narrow it), for this run teaches the gate "
-        f"nothing; a verdict needs {needed} nights: nexmark run --engine {night.engine} "
-        f"--workload {night.workload} --cluster {night.cluster}"
-    )
+def _pair_time(night: NightRow, rows: Sequence[Row]) -> str:
+    """Return how long a pair of each query took, where the run directory knows it."""
+    directory = RunDirectory(Path(night.directory))
+    names = {row.query for row in rows}
+    seconds = [
+        span.end - span.start
+        for span in directory.applications()
+        if span.timed and span.label.split()[0] in names
+    ]
+    return f", {2 * mean(seconds) / 60:.1f} minutes each" if seconds else ""
 
 
 def _accept(night: NightRow) -> str:

@@ -1,1 +1,1 @@
-"""Flame graphs of a suspect: the CPU time of both arms, and its changes."""
+"""Flame graphs of a query that has changed: the CPU time of both arms, and its changes."""

@@ -1,6 +1,6 @@
 """The flame graphs of a night as files.
 
-They are in the directory `confirmation/flames` of the night:
+They are in the directory `flames` of the night:
 
     q5-baseline.svg, q5-candidate.svg, q5-difference.svg    the graphs
     q5-baseline.txt, q5-candidate.txt                       the collapsed stacks

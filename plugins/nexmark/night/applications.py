@@ -25,7 +25,7 @@ from nexmark.config import Size
 from nexmark.engines.jvm import temporary_files
 from nexmark.engines.short_runs import C1, ClassArchive, checkpoint_confs
 from nexmark.flames.jfr import RECORDER
-from nexmark.model import Arm, Stage
+from nexmark.model import PROFILED, Arm
 from nexmark.night.kinds import kind_of
 from nexmark.night.kinds.bounded import generator_arguments
 from nexmark.night.plan import Deployment, Deployments, Night
@@ -149,7 +149,7 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> R
         application=application.model_copy(update={"confs": all_confs}),
         directories=(directory.path, *kind.directories(night, run), directory.events),
         run=run,
-        outcome="ignored" if run.stage == Stage.PROFILED else "counts",
+        outcome="ignored" if run.stage == PROFILED else "counts",
         history_server=night.cluster.history_server,
     )
 
@@ -161,7 +161,7 @@ def _timed_confs(night: Night, deployments: Deployments, run: Run) -> dict[str, 
     fair = starts and all(archive.use() for archive in archives.values())
     build = deployments.of(run.cluster_arm, run.query).build
     options = {_DRIVER: " ".join(archives[build].use())} if fair else {}
-    if run.stage == Stage.PROFILED:
+    if run.stage == PROFILED:
         options[_EXECUTOR] = " ".join(RECORDER)
     elif fair and night.cluster.kind == "embedded" and night.workload.conf_profile == QUICK:
         options[_EXECUTOR] = options[_DRIVER]

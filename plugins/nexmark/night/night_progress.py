@@ -19,13 +19,14 @@ from statistics import mean
 from typing import TYPE_CHECKING
 
 from nexmark.home import remedied
-from nexmark.model import CONFIRMATION, Arm, Stage
-from nexmark.night.night_runs import first_runs, position, run_order, runs_of
+from nexmark.model import FIRST_ROUND, PROFILED, Arm
+from nexmark.night.night_runs import first_runs, later_groups, position, run_order, runs_of
 from nexmark.night.plan import Night
 from nexmark.night.run_directory import VERIFY, ApplicationSpan, Run, RunDirectory
 from nexmark.reason import reason_of
 from nexmark.secrets import without_secrets
 from nexmark.terminal import MOMENTARY
+from nexmark.verdict.order import rounds_from
 from nexmark_jobs.progress_lines import ReportedProgress, is_query_ended, read_progress
 
 if TYPE_CHECKING:
@@ -77,7 +78,6 @@ def _tell(context: "Context", what: str) -> None:
     say(f"{instance.task_id}{place}: {what}: {why}")
 
 
-_STAGES: dict[int, str] = {Stage.FIRST: "", Stage.FRESH: "fresh ", Stage.PROFILED: "recorded "}
 #: Seconds between two applications of a night that has had none yet.
 _USUAL_GAP_S = 2.0
 #: How many nights before this one are looked at.
@@ -102,7 +102,7 @@ class Watch:
             self._name = f"{position(night, query)} {words}"
         queries = [x for x in run_order(night.gate) if x in night.queries]
         runs = [run for query in queries for run in first_runs(night, query)]
-        runs += runs_of(night, CONFIRMATION)
+        runs += [run for group in later_groups(night.gate) for run in runs_of(night, group)]
         self._plan = [run.label for run in runs]
         self._earlier = _earlier(night, self._plan)
         self._start = clock()
@@ -138,8 +138,8 @@ class Watch:
 
         An earlier night with the same repetitions tells how long the rest took, and this night how
         fast it is beside it. Without one, each repetition is expected to take as long as this one,
-        with what has been between two of them so far. Before the confirmation nobody knows what
-        will be measured again: it is not in it.
+        with what has been between two of them so far. Later rounds are in it from when they
+        are planned: before, nobody knows what will be measured on.
         """
         label = self._label
         if label not in self._plan:
@@ -179,6 +179,9 @@ def duration(seconds: float) -> str:
 
 def _words(night: Night, run: Run) -> str:
     """The run of a query in words: `repetition 2 of 5 (baseline)`."""
-    of = f" of {night.workload.repetitions}" if run.stage == Stage.FIRST else ""
+    planned = rounds_from(night.workload.repetitions, night.gate)
+    of = f" of {planned[run.stage - 1]}" if run.stage != PROFILED else ""
+    rounds = {FIRST_ROUND: "", PROFILED: "recorded "}
+    stage = rounds.get(run.stage, f"round {run.stage}, ")
     whose = f" ({run.arm})" if run.arm != Arm.CANDIDATE or night.against else ""
-    return f"{_STAGES[run.stage]}repetition {run.number}{of}{whose}"
+    return f"{stage}repetition {run.number}{of}{whose}"

@@ -9,10 +9,10 @@ A night of pairs has two arms. Two of its queries have one more each, by which t
 from collections.abc import Sequence
 
 from nexmark.config import KNOWN_QUERIES, Gate
-from nexmark.model import CONFIRMATION, Arm, Stage
+from nexmark.model import FIRST_ROUND, FLAMES, PROFILED, Arm, round_group
 from nexmark.night.plan import Night
 from nexmark.night.run_directory import Run
-from nexmark.verdict.order import arm_order, fresh_pairs, query_order
+from nexmark.verdict.order import arm_order, query_order, rounds_from
 
 
 def run_order(gate: Gate) -> list[str]:
@@ -33,23 +33,37 @@ def first_runs(night: Night, query: str) -> list[Run]:
     arms: list[str] = [Arm.CANDIDATE]
     if query in night.against:
         arms += [Arm.BASELINE, *(arm for arm, tested in night.self_test.items() if tested == query)]
-    return _runs(night, query, arms, night.workload.repetitions, Stage.FIRST)
+    return _runs(night, query, arms, night.workload.repetitions, FIRST_ROUND)
 
 
-def fresh_runs(night: Night, query: str, arms: Sequence[str]) -> list[Run]:
-    """Return the repetitions by which a suspicion is confirmed, in the order they run."""
-    count = fresh_pairs(night.workload.repetitions, night.gate)
-    return _runs(night, query, arms, count, Stage.FRESH)
+def round_runs(night: Night, query: str, arms: Sequence[str], number: int) -> list[Run]:
+    """Return the repetitions of `query` in a later round, in the order they run.
+
+    Args:
+        night: The night.
+        query: The query that goes on.
+        arms: The arms that go on, the baseline with them.
+        number: The round, from 2.
+    """
+    planned = rounds_from(night.workload.repetitions, night.gate)
+    return _runs(night, query, arms, planned[number - 1], number)
 
 
 def recorded_runs(night: Night, query: str) -> list[Run]:
     """Return a repetition of each arm with the flight recorder, for the flame graphs."""
-    return _runs(night, query, [Arm.CANDIDATE, Arm.BASELINE], 1, Stage.PROFILED)
+    return _runs(night, query, [Arm.CANDIDATE, Arm.BASELINE], 1, PROFILED)
+
+
+def later_groups(gate: Gate) -> list[str]:
+    """Return the groups behind the queries: the later rounds, and the flame graphs."""
+    return [*map(round_group, range(2, len(gate.rounds) + 1)), FLAMES]
 
 
 def runs_of(night: Night, group: str) -> list[Run]:
-    """Return the repetitions of a query or of the confirmation, in the order they run."""
-    return night.files.confirmation_runs() if group == CONFIRMATION else first_runs(night, group)
+    """Return the repetitions of a query or of a later group, in the order they run."""
+    if group in later_groups(night.gate):
+        return night.files.group(group).runs()
+    return first_runs(night, group)
 
 
 def _runs(night: Night, query: str, arms: Sequence[str], count: int, stage: int) -> list[Run]:

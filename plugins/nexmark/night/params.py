@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from nexmark.config import KNOWN_QUERIES
 from nexmark.config.gate_rules import WrittenMode
 from nexmark.errors import NexmarkError
-from nexmark.model import Mode
+from nexmark.model import MIN_PAIRS, Mode
 from nexmark_jobs.redaction import SECRET_NAMES, SECRET_VALUES
 
 _NAMES = "|".join(KNOWN_QUERIES)
@@ -64,6 +64,20 @@ class NightParams(BaseModel):
         description="Timed repetitions, or pairs, of each query; empty: what the workload says, "
         "or in mode paired the gate.",
     )
+    pairs: int | None = Field(
+        None,
+        ge=MIN_PAIRS,
+        le=1000,
+        description="This number of pairs of each query and no more; empty: rounds of pairs, "
+        "until each query is decided.",
+    )
+    budget_minutes: float | None = Field(
+        None,
+        gt=0,
+        le=10_000,
+        description="Minutes after which no further round of pairs begins; empty: what "
+        "include/conf/gate.yaml says.",
+    )
     candidate_conf: dict[str, object] | None = Field(
         None,
         title="Candidate's Spark confs",
@@ -116,7 +130,10 @@ class RolloutParams(NightParams):
     stages: _Text | None = Field(None, description="Queries by stage: 'q0,q1; q2-q8; all'.")
     name: _Name | None = Field(None, description="To resume it by; empty: the time.")
     resume: _Name | None = Field(None, description="Go on with the rollout of that name.")
-    accept: _Text | None = Field(None, description="With resume: why the red stage is fine.")
+    accept: _Text | None = Field(None, description="With resume: why the stage may go on.")
+    go_on_undecided: bool | None = Field(
+        None, description="A stage that is neither OK nor FASTER, and not red, does not stop it."
+    )
 
 
 def schema_of(name: str) -> dict[str, Any]:

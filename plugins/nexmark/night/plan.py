@@ -39,6 +39,7 @@ class Night(Model):
         self_test: by arm (control, slowed) the query by which the gate itself is tested.
         slowed_confs: in a paced night, what makes the rows of the slowed arm later.
         seed: decides which arm of a query is first.
+        deadline: when the budget of the night ends: a round that would last longer is not begun.
         machine: the name of the machine that the preflight ran on.
     """
 
@@ -59,6 +60,7 @@ class Night(Model):
     self_test: Mapping[str, str] = Field(default_factory=dict)
     slowed_confs: Mapping[str, str] = Field(default_factory=dict)
     seed: int = 0
+    deadline: datetime | None = None
     machine: str = Field(default_factory=socket.gethostname)
 
     @property

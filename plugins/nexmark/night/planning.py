@@ -40,13 +40,20 @@ def make_night(
 
     A build on demand (param `build`) is the candidate; the engine gives every other param that is
     empty. Such a run does not test the gate: the nights do, and it doubles the cost of a query.
+    Where a person chose what is compared, the rules of a comparison hold.
     """
     asked = NightParams.of(params)
     engine_config = pick("engine", engine, config.engines)
     name = asked.workload or engine_config.workload
     workload: Workload = pick("workload", name, config.workloads)
-    gate = _gate(config.gate, workload, asked)
+    teaching = teaches(dag_id, asked)
+    gate = config.gate if teaching else config.gate.for_comparison()
+    gate = _gate(gate, workload, asked)
     mode = gate.mode
+    if asked.pairs:
+        if mode != Mode.PAIRED:
+            raise NexmarkError(f"pairs: a night in mode {mode} has none; give repetitions")
+        gate = gate.with_pairs(asked.pairs)
     repetitions = asked.repetitions or (gate.pairs if mode == Mode.PAIRED else 0)
     if mode != Mode.BOUNDS and 0 < repetitions < MIN_PAIRS:
         few = f"repetitions: {repetitions} are too few for a verdict in mode {mode}"
@@ -70,7 +77,7 @@ def make_night(
         queries=queries,
         candidate=engines.parse_source(candidate) if candidate else engine_config.build,
         candidate_conf=spark_confs(asked.candidate_conf),
-        teaches=teaches(dag_id, asked),
+        teaches=teaching,
         compatibility=span if asked.compatibility is not False else None,
         against=dict.fromkeys(queries, engines.parse_source(against)) if against else {},
     )
@@ -148,8 +155,12 @@ def _gate(gate: Gate, workload: Workload, asked: NightParams) -> Gate:
     if against and mode != Mode.PAIRED:
         problem = f"nights in mode {mode} measure no second build; leave out mode, or against"
         raise NexmarkError(f"against: {problem}")
-    on_demand = {"self_test": 0.0} if asked.build else {}
-    return gate.model_copy(update={"mode": mode, **on_demand})
+    changes: dict[str, object] = {"mode": mode}
+    if asked.build:
+        changes["self_test"] = 0.0
+    if asked.budget_minutes:
+        changes["budget_minutes"] = asked.budget_minutes
+    return gate.model_copy(update=changes)
 
 
 def select_queries(value: str | Sequence[str] | None, workload: Workload) -> tuple[str, ...]:

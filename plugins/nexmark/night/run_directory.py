@@ -1,7 +1,7 @@
 """The files of a night: every name is here, and how each small file is written and read.
 
     <home>/runs/<dag id>/<run id>/      RunDirectory
-        <query> or confirmation/        GroupDirectory: what belongs to all of its applications
+        <query>, round_2/ .. or flames/ GroupDirectory: what belongs to all of its applications
             <run>/                      ApplicationDirectory: what one application leaves
 
 A model that is kept as JSON is read and written by its own class (`Night`, `Deployments`,
@@ -23,7 +23,7 @@ from pydantic import BaseModel, JsonValue, TypeAdapter
 from nexmark.config import paths
 from nexmark.config.fields import Model
 from nexmark.home import write_text
-from nexmark.model import CONFIRMATION, Arm, RunKey, Stage
+from nexmark.model import FIRST_ROUND, FLAMES, PROFILED, Arm, RunKey, round_group
 from nexmark.reason import reason_of
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ CanaryReadings = list[dict[str, dict[str, float]]]
 Moment = Literal["before", "after"]
 
 _CANARY = TypeAdapter(CanaryReadings)
-_PREFIXES: dict[int, str] = {Stage.FIRST: "", Stage.FRESH: "fresh-", Stage.PROFILED: "recorded-"}
 _SAMPLES, _CLOCKS = "samples-{}.jsonl", "clock-{}.json"
 
 
@@ -48,13 +47,15 @@ class Run(Model):
     query: str
     number: int
     arm: str = Arm.CANDIDATE
-    stage: int = Stage.FIRST
+    stage: int = FIRST_ROUND
 
     @property
     def name(self) -> str:
-        """Its directory below the query's directory: `rep-1`, `baseline-rep-1`, `fresh-rep-1`."""
+        """Its directory below the query's directory: `rep-1`, `baseline-rep-1`, `round-2-rep-1`."""
         arm = "" if self.arm == Arm.CANDIDATE else f"{self.arm}-"
-        return f"{_PREFIXES[self.stage]}{arm}rep-{self.number}"
+        prefixes = {FIRST_ROUND: "", PROFILED: "recorded-"}
+        prefix = prefixes.get(self.stage, f"round-{self.stage}-")
+        return f"{prefix}{arm}rep-{self.number}"
 
     @property
     def label(self) -> str:
@@ -68,8 +69,10 @@ class Run(Model):
 
     @property
     def group(self) -> str:
-        """The group that it is sampled in: its query, or the confirmation."""
-        return self.query if self.stage == Stage.FIRST else CONFIRMATION
+        """The group that it is sampled in: its query, a later round, or the flame graphs."""
+        if self.stage == PROFILED:
+            return FLAMES
+        return self.query if self.stage == FIRST_ROUND else round_group(self.stage)
 
 
 _RUNS = TypeAdapter(list[Run])
@@ -340,12 +343,25 @@ class TurnFile:
 
 @dataclass(frozen=True)
 class GroupDirectory(TaskDirectory):
-    """What belongs to all applications of a query, or of the confirmation."""
+    """What belongs to all applications of a query, of a later round, or of the flame graphs."""
 
     @property
     def turns(self) -> TurnFile:
         """The submissions of the repetitions, in their order."""
         return TurnFile(self.path / "sequence.json")
+
+    @property
+    def _runs(self) -> Path:
+        return self.path / "runs.json"
+
+    def runs(self) -> list[Run]:
+        """Return what a later round or the flame graphs run; [] before it is planned."""
+        return _RUNS.validate_json(self._runs.read_bytes()) if self._runs.exists() else []
+
+    def write_runs(self, runs: Sequence[Run]) -> None:
+        """Write what a later round or the flame graphs run, in this order."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._runs.write_bytes(_RUNS.dump_json(list(runs), indent=1))
 
     @property
     def verify(self) -> ApplicationDirectory:
@@ -509,7 +525,7 @@ class RunDirectory:
     @property
     def flames(self) -> Path:
         """The flame graphs."""
-        return self.path / CONFIRMATION / "flames"
+        return self.path / FLAMES
 
     @property
     def compatibility(self) -> Path:
@@ -527,7 +543,7 @@ class RunDirectory:
         return self.path / "applications"
 
     def group(self, name: str) -> GroupDirectory:
-        """Return the directory of a query, or of the confirmation."""
+        """Return the directory of a query, of a later round, or of the flame graphs."""
         return GroupDirectory(self.path / name)
 
     def application(self, run: Run) -> ApplicationDirectory:
@@ -596,21 +612,6 @@ class RunDirectory:
         """Write whether running queries survive."""
         text = _UPGRADE_OUTCOMES.dump_json(list(outcomes), indent=1).decode()
         write_text(self._upgrade_outcomes, text)
-
-    @property
-    def _confirmation(self) -> Path:
-        return self.path / CONFIRMATION / "runs.json"
-
-    def confirmation_runs(self) -> list[Run]:
-        """Return what the confirmation runs, in this order; nothing before it is planned."""
-        path = self._confirmation
-        return _RUNS.validate_json(path.read_bytes()) if path.exists() else []
-
-    def write_confirmation_runs(self, runs: Sequence[Run]) -> None:
-        """Write what the confirmation runs."""
-        path = self._confirmation
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(_RUNS.dump_json(list(runs), indent=1))
 
     @property
     def _rollout(self) -> Path:

@@ -19,7 +19,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, JsonValue, TypeAdapter
 
 from nexmark.config.fields import Model
-from nexmark.model import Stage
+from nexmark.model import FIRST_ROUND
 from nexmark.night.run_directory import ApplicationDirectory, Json, Run, TurnFile
 
 
@@ -169,9 +169,9 @@ class Repetition(Submission):
         return self.outcome == "counts"
 
     @property
-    def is_of_confirmation(self) -> bool:
+    def is_of_later_round(self) -> bool:
         """Whether no task before it has made the clusters whole for its query."""
-        return self.run.stage != Stage.FIRST
+        return self.run.stage != FIRST_ROUND
 
 
 class NextTurn(Model):

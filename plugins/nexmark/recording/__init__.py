@@ -1,4 +1,4 @@
-"""From the files of a night to the results database, and to the flame graphs of its suspects.
+"""From the files of a night to the results database, and to the flame graphs of what changed.
 
 The run directory keeps all that is recorded. So a night whose database could not be written loses
 nothing: the task `judge` first records what is lacking, and where that fails, too, it says how a

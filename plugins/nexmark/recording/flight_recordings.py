@@ -1,13 +1,13 @@
 """The repetitions with a flight recorder: a failure prints a line and costs their flame graphs."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from nexmark.errors import NexmarkError
-from nexmark.model import CONFIRMATION, Arm, Basis, Stage, common_basis, grouped
+from nexmark.model import FLAMES, Arm, Basis, common_basis, grouped
 from nexmark.night.kinds import kind_of
 from nexmark.night.night_progress import say
 from nexmark.night.night_runs import runs_of
@@ -27,11 +27,9 @@ if TYPE_CHECKING:
 _TOLD = 3
 
 
-def can_record(night: Night, suspects: Mapping[str, Collection[str]]) -> bool:
-    """Whether the suspects of the candidate are recorded; says why not where the JDK cannot."""
+def can_record(night: Night) -> bool:
+    """Whether repetitions are recorded; says why not where the JDK cannot."""
     if not (kind_of(night.workload).has_flame_graphs and night.gate.flame_graphs):
-        return False
-    if not any(Arm.CANDIDATE in arms for arms in suspects.values()):
         return False
     problem = night.spark_cluster.recorder_problem()
     if problem:
@@ -55,7 +53,7 @@ def draw_flames(night: Night) -> None:
     """Make the flame graphs of every query that was recorded; tell which have changed most."""
     from nexmark.flames.flame_files import write_problem
 
-    runs = [run for run in runs_of(night, CONFIRMATION) if run.stage == Stage.PROFILED]
+    runs = runs_of(night, FLAMES)
     directory = night.files.flames
     for query, own in grouped(runs, lambda run: run.query).items():
         try:
@@ -84,7 +82,7 @@ class _Recorded(NamedTuple):
 def _draw(night: Night, query: str, runs: Sequence[Run], directory: Path) -> "Flames":
     from nexmark.flames.flame_files import write_flames
 
-    samples = GroupSamples.read(night, CONFIRMATION)
+    samples = GroupSamples.read(night, FLAMES)
     recorded = {run.arm: _recorded(night, run, samples) for run in runs}
     basis = common_basis(each.window for each in recorded.values())
     steady = basis is Basis.STEADY
@@ -139,7 +137,7 @@ def _stacks(night: Night, run: Run, window: "SteadyWindow | None") -> Mapping[tu
     for recording in recordings:
         ahead, within = 0.0, None
         if recording.parent.name in night.spark_cluster.sampled_hosts:
-            ahead = clock_offset_s(night.files.group(CONFIRMATION), recording.parent.name)
+            ahead = clock_offset_s(night.files.group(FLAMES), recording.parent.name)
         if window is not None:
             within = replace(window, start=window.start + ahead, end=window.end + ahead)
         counts += collapse(read_recording(recording), within, str(recording))

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from nexmark.config import paths
-from nexmark.model import CONFIRMATION, Arm, Say, Stage, grouped, metric_of
+from nexmark.model import FIRST_ROUND, PROFILED, Arm, Say, grouped, metric_of
 from nexmark.night.night_progress import say
-from nexmark.night.night_runs import position, runs_of
+from nexmark.night.night_runs import later_groups, position, runs_of
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.run_directory import Moment, Run, UpgradeOutcome
 from nexmark.night.verification import Verification
@@ -85,7 +85,8 @@ def night_record(night: Night, deployments: Deployments, started: datetime) -> "
 def record_lacking(night: Night, store: "Store", say: Say) -> int:
     """Record what the database lacks of a night that has run; return the number of its parts.
 
-    A part is the night itself, a query, the confirmation, or the outcome for running queries.
+    A part is the night itself, a query, a later round, the flame graphs, or the outcome for running
+    queries.
     """
     parts = 0
     if not store.recorded(night.name):
@@ -105,7 +106,7 @@ def record_lacking(night: Night, store: "Store", say: Say) -> int:
 
 
 def lacking(night: Night, store: "Store") -> list[str]:
-    """Return the queries, and the confirmation, that are not whole in the database."""
+    """Return the queries and later groups that are not whole in the database."""
     rows = store.repetitions(night.name, leave_out=("batch_list", "confs"))
     recorded = {(row.query, row.arm, row.stage, row.number) for row in rows}
     validated = {row.query for row in store.validations(night.name)}
@@ -119,11 +120,11 @@ def lacking(night: Night, store: "Store") -> list[str]:
             return True
         return group not in validated and Verification.read(night.query_dir(group)) is not None
 
-    return [group for group in (*night.queries, CONFIRMATION) if lacks(group)]
+    return [group for group in (*night.queries, *later_groups(night.gate)) if lacks(group)]
 
 
 def record_group(night: Night, group: str, store: "Store", say: Say) -> None:
-    """Measure and record every planned repetition of a query, or of the confirmation."""
+    """Measure and record every planned repetition of a query, or of a later group."""
     from nexmark.store import ValidationRecord
 
     verification = Verification.read(night.query_dir(group))
@@ -131,7 +132,7 @@ def record_group(night: Night, group: str, store: "Store", say: Say) -> None:
         store.record_validation(ValidationRecord(night.name, group, **dict(verification)))
     store.record_canary(night.name, canary_records(night, group))
     # Apart: what was recorded with the flight recorder has no say in which results are right.
-    apart = grouped(runs_of(night, group), lambda run: (run.query, run.stage == Stage.PROFILED))
+    apart = grouped(runs_of(night, group), lambda run: (run.query, run.stage == PROFILED))
     for runs in apart.values():
         for repetition in repetition_records(night, runs, store):
             store.record_repetition(repetition)
@@ -161,8 +162,8 @@ def canary_records(night: Night, group: str) -> "list[CanaryRow]":
 def summary(repetition: "RepetitionRecord", night: Night) -> str:
     """Return one line on a repetition."""
     arm = "" if repetition.arm == Arm.CANDIDATE else f" ({repetition.arm})"
-    stages: dict[int, str] = {Stage.FIRST: f"/{night.workload.repetitions}", Stage.FRESH: ", fresh"}
-    of = stages.get(repetition.stage, ", recorded")
+    stages = {FIRST_ROUND: f"/{night.workload.repetitions}", PROFILED: ", recorded"}
+    of = stages.get(repetition.stage, f", round {repetition.stage}")
     label = f"repetition {repetition.number}{of}{arm}"
     run = Run(
         query=repetition.query,

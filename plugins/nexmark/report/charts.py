@@ -8,10 +8,10 @@ from nexmark.evidence.alarms import Acknowledged
 from nexmark.evidence.gate_health import GateHealth
 from nexmark.evidence.night_evidence import NightEvidence
 from nexmark.evidence.night_list import look
-from nexmark.evidence.pairs import STAGES, BatchMedian, CpuCurve, PairOfRuns
+from nexmark.evidence.pairs import BatchMedian, CpuCurve, PairOfRuns
 from nexmark.evidence.query_evidence import QueryEvidence
 from nexmark.evidence.rows import ArmLatency
-from nexmark.model import ARMS, Metric, Value, grouped, metric_of
+from nexmark.model import ARMS, FIRST_ROUND, Metric, Value, grouped, metric_of
 from nexmark.report import vega_lite as vega
 from nexmark.report.rendering import count, moment
 from nexmark.report.vega_lite import Chart
@@ -19,8 +19,9 @@ from nexmark.store.query_history import LevelChange, RatioPoint
 from nexmark.verdict.verdict import Verdict
 
 _MOST_IN_TABLE = 40  # points of a curve, evenly spread
-_STAGE_COLORS = {"first pairs": "candidate", "fresh pairs": "warn"}
-_STAGE_SHAPES = {"first pairs": "circle", "fresh pairs": "diamond"}
+_ROUNDS = {True: "first round", False: "later rounds"}
+_STAGE_COLORS = {"first round": "candidate", "later rounds": "warn"}
+_STAGE_SHAPES = {"first round": "circle", "later rounds": "diamond"}
 
 
 def night_charts(night: NightEvidence) -> list[Chart]:
@@ -95,7 +96,12 @@ def pairs_chart(pairs: Sequence[PairOfRuns], metric: Metric, verdict: Verdict | 
     """Return candidate / baseline of each pair, over the interval of the verdict."""
     known = [(pair, pair.ratio) for pair in pairs if pair.ratio is not None]
     data = [
-        {"place": at, "label": x.label, "stage": STAGES[x.stage], "ratio": _rounded(ratio)}
+        {
+            "place": at,
+            "label": x.label,
+            "stage": _ROUNDS[x.stage == FIRST_ROUND],
+            "ratio": _rounded(ratio),
+        }
         for at, (x, ratio) in enumerate(known, 1)
     ]
     encoding = {
@@ -132,7 +138,7 @@ def arms_chart(pairs: Sequence[PairOfRuns], metric: Metric) -> Chart:
     ]
     order = [pair.label for pair in pairs]
     unit = metric.unit if metric.bases else metric.heading
-    title = "pair (fresh: of the confirmation)"
+    title = "pair (2.1: the first of round 2)"
     place = {
         "x": vega.field("pair:N", sort=order, title=title, axis={"labelAngle": 0, "grid": False}),
         "y": vega.field("figure:Q", title=unit, scale={"zero": False}),

@@ -5,9 +5,9 @@ from typing import Any
 from nexmark.attribution.explained import Attribution, ChangeKind, words
 from nexmark.evidence.alarms import Acknowledged
 from nexmark.evidence.night_evidence import NightEvidence
-from nexmark.evidence.pairs import OF_BATCH, STAGES, PairOfRuns
+from nexmark.evidence.pairs import OF_BATCH, PairOfRuns
 from nexmark.evidence.query_evidence import QueryEvidence
-from nexmark.model import ARMS
+from nexmark.model import ARMS, PROFILED
 from nexmark.report.plain import IDS, plain, plain_point, plain_row, plain_verdict
 from nexmark.report.table import report_text
 from nexmark.secrets import without_any_secret
@@ -57,7 +57,7 @@ def query_json(found: QueryEvidence) -> dict[str, Any]:
         changes=[plain(x.change) | {"build": x.first.verdict.build} for x in found.changes],
         creeps=plain(found.creeps),
         plans={**plain(plans.arms), "changed": plans.changed, "diff": "\n".join(plans.diff)},
-        batches=[x for row in found.runs if row.stage in STAGES for x in _batches(row)],
+        batches=[x for row in found.runs if row.stage != PROFILED for x in _batches(row)],
         attribution=None if found.attribution is None else _why(found.attribution),
         flames=plain(found.flames, leave_out=("query",)),
     )

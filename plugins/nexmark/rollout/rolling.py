@@ -1,6 +1,6 @@
-"""Roll out stage by stage: a night measures each stage, up to the first red one; show the rollout.
+"""Roll out stage by stage: a night measures each stage, up to the first that is not green.
 
-A rollout is shown as text, and as a page beside its file: <home>/rollouts/<name>.html
+People see a rollout as text, and as a page beside its file: <home>/rollouts/<name>.html
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 
 from nexmark.errors import NexmarkError
 from nexmark.evidence.night_evidence import make_report
-from nexmark.evidence.summary import GROSS, is_gross
 from nexmark.home import write_private
-from nexmark.model import Say, grouped
+from nexmark.model import Say, Value, grouped
 from nexmark.night.run_directory import RunDirectory
 from nexmark.report.rendering import standalone
-from nexmark.rollout.state import QueryStep, Rollout, RolloutStage, file_of
+from nexmark.rollout.state import QueryStep, Rollout, RolloutStage, StageState, file_of
 from nexmark.terminal import columns
 
 if TYPE_CHECKING:
@@ -26,34 +25,43 @@ if TYPE_CHECKING:
     from nexmark.store.table_rows import CompatibilityRow
 
 
-def judged(store: Store, stage: RolloutStage, run: str) -> RolloutStage:
+def judged(
+    store: Store, stage: RolloutStage, run: str, *, go_on_undecided: bool = False
+) -> RolloutStage:
     """Return the stage with the outcome of the night that measured it.
 
-    A query is red if it turns the night red. A query whose noise the gate does not know yet is also
-    red if it is slower by more than 10 % in every pair: nobody would go on from there.
+    Red is what turns a night red. A stage is green only where each query is OK or FASTER; with
+    ``go_on_undecided`` a stage that is neither is accepted, which its record says.
     """
     report = make_report(store, run)
     survive = {row.query: row for row in report.upgrades.rows}
     steps = [_step(row, survive.get(row.query)) for row in report.rows]
     red = report.failed or any(step.red for step in steps)
+    undecided = not red and any(step.undecided for step in steps)
     page = RunDirectory.of_night(run).evidence
-    named = " | ".join(f"{step.query} {step.red}" for step in steps if step.red)
-    why = (named or report.lines[0]) if red else ""
+    stopping = [
+        f"{step.query} {step.red or step.undecided}" for step in steps if step.red or step.undecided
+    ]
+    why = (" | ".join(stopping) or report.lines[0]) if red or undecided else ""
     outcome = {"night": run, "evidence": str(page), "steps": tuple(steps), "why": why}
-    return stage.model_copy(update={**outcome, "state": "red" if red else "green"})
+    state: StageState = "red" if red else "undecided" if undecided else "green"
+    if undecided and go_on_undecided:
+        outcome |= {"accepted": f"undecided, and asked to go on: {why}"}
+        state = "accepted"
+    return stage.model_copy(update={**outcome, "state": state})
 
 
 def _step(row: Row, survives: CompatibilityRow | None) -> QueryStep:
-    red = f"{row.value}: {row.reason}" if row.red else ""
-    if is_gross(row):
-        red = f"{row.value}: every pair is slower by more than {GROSS - 1:.0%}"
+    said = f"{row.value}: {row.reason}"
+    goes_on = row.red or row.value in (Value.OK, Value.FASTER)
     return QueryStep(
         query=row.query,
         verdict=row.value,
         ratio=row.ratio,
         lo=row.lo,
         hi=row.hi,
-        red=red,
+        red=said if row.red else "",
+        undecided="" if goes_on else said,
         outcome=survives.outcome if survives else None,
         forward=survives.forward if survives else None,
         backward=survives.backward if survives else None,
@@ -66,7 +74,7 @@ Measure = Callable[[Sequence[str]], str]
 
 
 def roll(rollout: Rollout, measure: Measure, opened: Callable[[], Store], say: Say) -> Rollout:
-    """Give the new arm to one stage after the other, until all have it or one is red.
+    """Give the new arm to one stage after the other, until all have it or one is not green.
 
     Args:
         rollout: The rollout as far as it has come.
@@ -79,14 +87,14 @@ def roll(rollout: Rollout, measure: Measure, opened: Callable[[], Store], say: S
         say(f"stage {place + 1} of {len(rollout.stages)}: {', '.join(stage.queries)}")
         run = measure(stage.queries)
         with opened() as store:
-            stage = judged(store, stage, run)
+            stage = judged(store, stage, run, go_on_undecided=rollout.go_on_undecided)
         rollout = rollout.with_stage(place, stage)
         say(f"stage {place + 1} is {stage.state}")
     return rollout
 
 
 def resumed(rollout: Rollout, store: Store, who: str, reason: str | None) -> Rollout:
-    """Return the rollout with its red stage accepted, so that it can go on.
+    """Return the rollout with the stage accepted that stopped it, so that it can go on.
 
     Args:
         rollout: The rollout.
@@ -109,7 +117,7 @@ def resumed(rollout: Rollout, store: Store, who: str, reason: str | None) -> Rol
         rows = [
             row for row in store.acceptances() if row.night_id == stage.night and not row.over(now)
         ]
-        covered, red = {row.query: row for row in rows}, [step.query for step in stage.red]
+        covered, red = {row.query: row for row in rows}, [step.query for step in stage.stopping]
         if not red or not covered.keys() >= set(red):
             raise NexmarkError(f"rollout {rollout.name}: {stopped_by(rollout)}; {remedy(rollout)}")
         accepted = "; ".join(
@@ -123,7 +131,7 @@ def stopped_by(rollout: Rollout) -> str:
     """Return the reason why a rollout stopped."""
     stage = rollout.stopped
     assert stage is not None
-    return f"stage {rollout.stages.index(stage) + 1} is red: {stage.why}"
+    return f"stage {rollout.stages.index(stage) + 1} is {stage.state}: {stage.why}"
 
 
 def remedy(rollout: Rollout) -> str:
@@ -135,9 +143,9 @@ def remedy(rollout: Rollout) -> str:
     stage = rollout.stopped
     assert stage is not None
     known = f"nexmark rollout --resume {rollout.name}"
-    if rollout.conf or not stage.red:
+    if rollout.conf or not stage.stopping:
         return f"if it is meant to be so: {known} --accept 'WHY'"
-    queries = ",".join(step.query for step in stage.red)
+    queries = ",".join(step.query for step in stage.stopping)
     accept = f"nexmark accept --run '{stage.night}' --queries {queries} --reason 'WHY'"
     return f"if it is meant to be so: {accept}, then {known}"
 
@@ -165,9 +173,10 @@ def _rows(rollout: Rollout) -> list[list[str]]:
     rows = []
     for number, stage in enumerate(rollout.stages, start=1):
         for step in stage.steps or [QueryStep(query=query) for query in stage.queries]:
-            state = "green" if stage.steps else stage.state
-            if step.red:
-                state = "accepted" if stage.accepted else "red"
+            state: StageState = "green" if stage.steps else stage.state
+            if step.red or step.undecided:
+                state = "red" if step.red else "undecided"
+                state = "accepted" if stage.accepted else state
             outcomes = (step.verdict, step.outcome, step.forward, step.backward)
             rows.append(
                 [

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from pydantic import Field, ValidationError
 
@@ -25,11 +25,15 @@ from nexmark.night.planning import make_night, spark_confs
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
+StageState: TypeAlias = Literal["waiting", "green", "red", "undecided", "accepted"]
+
+
 class QueryStep(Model):
     """The outcome of one query in its stage.
 
     `ratio` is the CPU per event of the new arm, divided by the CPU per event of the old arm; `lo`
-    and `hi` are its interval. `red` says why the query is red; "" if it is not. `outcome` is what
+    and `hi` are its interval. `red` says why the query is red, `undecided` why it is neither red
+    nor OK; "" if it is not. `outcome` is what
     the upgrade does to a running query; None for a query without state. `forward`: how the new arm
     went on from a checkpoint of the old arm; `backward`: how the old arm went on from a checkpoint
     of the new arm. `carried` is the reason for the outcome.
@@ -41,6 +45,7 @@ class QueryStep(Model):
     lo: float | None = None
     hi: float | None = None
     red: str = ""
+    undecided: str = ""
     outcome: str | None = None
     forward: str | None = None
     backward: str | None = None
@@ -50,12 +55,12 @@ class QueryStep(Model):
 class RolloutStage(Model):
     """Queries that get the new arm together.
 
-    `night` is the run that measured them. `why` says what was red in it, `evidence` is the path of
-    its page, and `accepted` says who accepted the red stage, when and why.
+    `night` is the run that measured them. `why` says what was red or undecided in it, `evidence` is the path of
+    its page, and `accepted` says who accepted the stage, when and why.
     """
 
     queries: tuple[str, ...]
-    state: Literal["waiting", "green", "red", "accepted"] = "waiting"
+    state: StageState = "waiting"
     night: str | None = None
     why: str = ""
     evidence: str = ""
@@ -63,9 +68,9 @@ class RolloutStage(Model):
     accepted: str = ""
 
     @property
-    def red(self) -> list[QueryStep]:
-        """The queries that are red."""
-        return [step for step in self.steps if step.red]
+    def stopping(self) -> list[QueryStep]:
+        """The queries that are red or undecided."""
+        return [step for step in self.steps if step.red or step.undecided]
 
     @property
     def is_done(self) -> bool:
@@ -74,7 +79,10 @@ class RolloutStage(Model):
 
 
 class Rollout(Model):
-    """A rollout of a new arm (`build` with `conf`) in place of an old one (`against`)."""
+    """A rollout of a new arm (`build` with `conf`) in place of an old one (`against`).
+
+    With `go_on_undecided` a stage that is undecided does not stop it: a person has said so.
+    """
 
     name: str
     engine: str
@@ -83,14 +91,16 @@ class Rollout(Model):
     build: str
     against: str
     repetitions: int
+    go_on_undecided: bool = False
     conf: SparkConf = Field(default_factory=dict)
     begun: datetime = Field(default_factory=lambda: datetime.now(UTC))
     stages: tuple[RolloutStage, ...]
 
     @property
     def stopped(self) -> RolloutStage | None:
-        """The stage that is red, if there is one."""
-        return next((stage for stage in self.stages if stage.state == "red"), None)
+        """The stage that is red or undecided, if there is one."""
+        stopping = ("red", "undecided")
+        return next((stage for stage in self.stages if stage.state in stopping), None)
 
     @property
     def next(self) -> int | None:
@@ -179,7 +189,7 @@ def _named(word: str, known: Sequence[str]) -> Iterator[str]:
     yield from known[known.index(first) : known.index(last) + 1]
 
 
-_FIRST = ("build", "against", "candidate_conf", "stages", "name", "repetitions")
+_FIRST = ("build", "against", "candidate_conf", "stages", "name", "repetitions", "go_on_undecided")
 
 
 def rollout_of(asked: RolloutParams, config: Config) -> Rollout:
@@ -206,7 +216,8 @@ def _begin(asked: RolloutParams, config: Config) -> Rollout:
     if not asked.stages:
         raise NexmarkError("stages: none are given; write them like 'q0,q1; q2-q8; all'")
     engine = config.engine(asked.engine)
-    workload = pick("workload", asked.workload or engine.workload, config.workloads)
+    name = asked.workload or config.comparison_workload(engine)
+    workload = pick("workload", name, config.workloads)
     old = str(parse_source(asked.against)) if asked.against else str(engine.build)
     new = Rollout(
         name=asked.name or f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}",
@@ -215,7 +226,8 @@ def _begin(asked: RolloutParams, config: Config) -> Rollout:
         cluster=asked.cluster or config.cluster_of(engine),
         build=str(parse_source(asked.build)) if asked.build else old,
         against=old,
-        repetitions=asked.repetitions or config.gate.pairs,
+        repetitions=asked.repetitions or config.gate.for_comparison().pairs,
+        go_on_undecided=bool(asked.go_on_undecided),
         conf=spark_confs(asked.candidate_conf),
         stages=tuple(
             RolloutStage(queries=queries)

@@ -1,4 +1,4 @@
-"""Read the samples of a query or of the confirmation, and find what disturbed its repetitions."""
+"""Read the samples of a query or of a later group, and find what disturbed its repetitions."""
 
 import socket
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GroupSamples:
-    """The samples of one query, or of the confirmation.
+    """The samples of one query, or of a later group.
 
     Attributes:
         driver_path: the file with the samples of this machine, where the drivers run.
@@ -37,7 +37,7 @@ class GroupSamples:
 
     @classmethod
     def read(cls, night: Night, group: str) -> "GroupSamples":
-        """Read the samples of a query, or of the confirmation."""
+        """Read the samples of a query, or of a later group."""
         from nexmark.measure.host_samples import read_samples
 
         directory = night.files.group(group)

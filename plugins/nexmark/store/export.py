@@ -8,6 +8,7 @@ pruned is left out.
 """
 
 import csv
+import hashlib
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ from sqlalchemy.orm import Session
 from nexmark.config.paths import safe_name
 from nexmark.home import whole_directory
 from nexmark.measure.cpu_series import unpack
-from nexmark.model import CANARY, COMPARABLE, CPU, Arm, Mode, Stage, grouped
+from nexmark.model import CANARY, COMPARABLE, CPU, FIRST_ROUND, Arm, Mode, grouped
 from nexmark.store.gate_rows import read_night
 from nexmark.store.store_error import StoreError
 from nexmark.store.table_base import Base, Utc
@@ -60,7 +61,7 @@ def rows_of(session: Session, night: NightRow) -> Iterator[dict[str, Any]]:
     columns = (getattr(RepetitionRow, name) for name in names)
     repetitions = session.execute(select(*columns).where(RepetitionRow.night_id == night.id))
     positions = {tuple(place): position for *place, position in repetitions}
-    own = {"night": night.id, "teaches": int(night.teaches), "candidate": night.build_id}
+    own = {"night": night.id, "teaches": int(night.teaches), "candidate": _candidate(night)}
     facts = {**own, "asked": judged.asked, "queries": " ".join(judged.expected)}
     for row in (*_figures(judged), *_wrong(judged)):
         place = (row["query"], row["arm"], row["stage"], row["pair"])
@@ -70,9 +71,17 @@ def rows_of(session: Session, night: NightRow) -> Iterator[dict[str, Any]]:
         yield {**own, **row}
 
 
+def _candidate(night: NightRow) -> str:
+    """Return the build, with a hash of the confs that it alone had: nights of it add up."""
+    if not night.candidate_conf:
+        return night.build_id
+    confs = json.dumps(night.candidate_conf, sort_keys=True)
+    return f"{night.build_id} {hashlib.sha256(confs.encode()).hexdigest()[:8]}"
+
+
 def _figures(night: MeasuredNight) -> Iterator[dict[str, Any]]:
     for one in night.measured:
-        for stage, pairs in ((Stage.FIRST, one.pairs), (Stage.FRESH, one.fresh)):
+        for stage, pairs in enumerate((one.pairs, *one.later), FIRST_ROUND):
             for pair in pairs:
                 for arm, value in pair.arms:
                     if value is not None:
@@ -85,7 +94,7 @@ def _wrong(night: MeasuredNight) -> Iterator[dict[str, Any]]:
     for query in night.invalid:
         for one in measured.get(query) or [Measured(query, CPU, ())]:
             number = 1 + max((pair.number for pair in one.pairs), default=0)
-            yield _row(one, Stage.FIRST, number, Arm.CANDIDATE, math.nan)
+            yield _row(one, FIRST_ROUND, number, Arm.CANDIDATE, math.nan)
 
 
 def _row(one: Measured, stage: int, pair: int, arm: str, value: float) -> dict[str, Any]:

@@ -18,14 +18,15 @@ from nexmark.measure.executed_plan import Part
 from nexmark.model import (
     ARMS,
     COMPARABLE,
-    JUDGED,
+    FIRST_ROUND,
     METRICS,
+    PROFILED,
     Arm,
     Basis,
     Metric,
     Mode,
-    Stage,
     Status,
+    Value,
     common_basis,
     grouped,
 )
@@ -41,6 +42,7 @@ from nexmark.store.table_rows import (
 )
 from nexmark.store.verdict_rows import by_newest_gate, select_verdicts, verdict_of
 from nexmark.verdict import measured_night as gate
+from nexmark.verdict.left_open import ADDED_UP
 from nexmark.verdict.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -64,18 +66,19 @@ def read_night(
         return found if queries is None else found.where(row.query.in_(queries))
 
     row = RepetitionRow
-    repetitions = of_night(row).where(row.stage.in_(JUDGED)).options(*map(defer, _LARGE))
+    repetitions = of_night(row).where(row.stage != PROFILED).options(*map(defer, _LARGE))
     order = (row.query, row.stage, row.number, row.arm.desc())
     rows = session.scalars(repetitions.order_by(*order)).all()
     of_query = (ValidationRow.query, ValidationRow.arm.desc())
     validations = session.scalars(of_night(ValidationRow).order_by(*of_query)).all()
     by_query = grouped(rows, lambda row: row.query)
+    before = _left_open(session, night, by_query) if arms == ARMS else {}
     places = {query: place for place, query in enumerate(wanted)}
     measured = [
         found
         for query, own in sorted(by_query.items(), key=lambda x: places.get(x[0], len(places)))
         for metric in METRICS.values()
-        if (found := _measured(metric, query, own, arms)) is not None
+        if (found := _measured(metric, query, own, arms, before.get(query, ()))) is not None
     ]
     readings = select(CanaryRow).where(CanaryRow.night_id == night.id)
     canary = gate.canaries_of(
@@ -96,7 +99,7 @@ def read_night(
         missing={
             row.query: f"{row.name}: {row.reason}"
             for row in reversed(rows)
-            if (row.status, row.stage) == (Status.FAILED, Stage.FIRST)
+            if (row.status, row.stage) == (Status.FAILED, FIRST_ROUND)
         },
         baseline={query: str(build) for query, build in (night.baselines or {}).items()},
         groups={query: query for query in wanted if query in with_canary},
@@ -105,11 +108,69 @@ def read_night(
     )
 
 
+def _left_open(
+    session: Session, night: NightRow, queries: Iterable[str]
+) -> dict[str, list[RepetitionRow]]:
+    """Return by query what earlier nights measured of the same two builds, and left undecided.
+
+    These nights are of the same place and shape, with the same confs of the candidate, and one
+    follows the other: a decision in between ends what adds up.
+    """
+    if night.mode != Mode.PAIRED:
+        return {}
+    of_build = (
+        getattr(NightRow, name) == getattr(night, name) for name in (*COMPARABLE, "build_id")
+    )
+    earlier_nights = session.scalars(
+        select(NightRow)
+        .where(*of_build, NightRow.started < night.started, NightRow.rows_pruned.is_(None))
+        .order_by(NightRow.started.desc(), NightRow.id.desc())
+        .limit(ADDED_UP)
+    ).all()
+    rows: dict[str, list[RepetitionRow]] = {}
+    for query in queries:
+        for other in earlier_nights:
+            if query not in other.queries or other.candidate_conf != night.candidate_conf:
+                continue
+            if (other.baselines or {}).get(query) != (night.baselines or {}).get(query):
+                break
+            if not _is_undecided(session, other.id, query):
+                break
+            rows.setdefault(query, []).extend(_right_rows(session, other.id, query))
+    return rows
+
+
+def _is_undecided(session: Session, run: str, query: str) -> bool:
+    row = VerdictRow
+    wanted = select(row.value).where(row.night_id == run, row.query == query, row.decides)
+    return session.scalars(wanted.where(by_newest_gate())).all() == [Value.UNDECIDED]
+
+
+def _right_rows(session: Session, run: str, query: str) -> Sequence[RepetitionRow]:
+    row = RepetitionRow
+    wanted = select(row).where(row.night_id == run, row.query == query, row.arm.in_(ARMS))
+    wanted = wanted.where(row.stage != PROFILED, row.status == Status.OK)
+    return session.scalars(wanted.options(*map(defer, _LARGE))).all()
+
+
 def _measured(
-    metric: Metric, query: str, rows: Sequence[RepetitionRow], arms: tuple[str, str]
+    metric: Metric,
+    query: str,
+    rows: Sequence[RepetitionRow],
+    arms: tuple[str, str],
+    before: Sequence[RepetitionRow],
 ) -> gate.Measured | None:
-    """Return a metric of a query; None where it was not measured, or is 0 and must not be."""
-    used = [row for row in rows if row.ok]
+    """Return a metric of a query; None where it was not measured, or is 0 and must not be.
+
+    Args:
+        metric: The metric.
+        query: Its query.
+        rows: The repetitions of the night.
+        arms: The candidate, and what it is compared with.
+        before: The right repetitions of earlier nights that left the query undecided.
+    """
+    tonight = [row for row in rows if row.ok]
+    used = [*tonight, *before] if tonight else []
     basis = None
     if metric.bases and used:
         steady = metric.column(Basis.STEADY)
@@ -120,11 +181,15 @@ def _measured(
         return None
     if all(value is None for value in values):
         return None
-    first, fresh = (
-        gate.pairs_of(((x.number, x.arm, x.figure(column)) for x in used if x.stage == stage), arms)
-        for stage in JUDGED
-    )
-    return gate.Measured(query, metric.name, first, fresh, basis)
+
+    def rounds(of_night: Iterable[RepetitionRow]) -> list[tuple[gate.Pair, ...]]:
+        figures = ((row.stage, row.number, row.arm, row.figure(column)) for row in of_night)
+        return gate.rounds_of(figures, arms)
+
+    first, *later = rounds(tonight)
+    nights = grouped(before, lambda row: row.night_id).values()
+    earlier_pairs = (pair for night in nights for pairs in rounds(night) for pair in pairs)
+    return gate.Measured(query, metric.name, first, tuple(later), basis, tuple(earlier_pairs))
 
 
 def _invalid(

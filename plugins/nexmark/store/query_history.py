@@ -47,7 +47,7 @@ class RatioPoint:
 
     @property
     def deviation(self) -> float | None:
-        """The standard error of the log ratio; of a confirmed suspect, by the fresh pairs."""
+        """The standard error of the log ratio; by all pairs where later rounds were measured."""
         verdict = self.verdict
         if verdict.fresh_pairs and verdict.lo and verdict.hi:
             return (math.log(verdict.hi) - math.log(verdict.lo)) / _INTERVAL

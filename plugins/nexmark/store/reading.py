@@ -13,7 +13,7 @@ from sqlalchemy import Engine, Select, func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, defer
 
-from nexmark.model import ARMS, CPU, Arm, Stage, Status, grouped
+from nexmark.model import ARMS, CPU, FIRST_ROUND, Arm, Status, grouped
 from nexmark.store import gate_rows
 from nexmark.store.build_links import read_links
 from nexmark.store.connecting import snapshot
@@ -85,7 +85,7 @@ class Reader:
 
     def arms(self, run: str) -> dict[str, BoundsArm]:
         """Return the figures of the right first repetitions of a run by query, to be judged."""
-        night, wanted = self.night(run), (Arm.CANDIDATE, Stage.FIRST, Status.OK)
+        night, wanted = self.night(run), (Arm.CANDIDATE, FIRST_ROUND, Status.OK)
         right = [x for x in self.repetitions(run) if (x.arm, x.stage, x.status) == wanted]
         names = ("number", "cpu_s_per_mevent_steady", "cpu_s_per_mevent_application")
         figures = {

@@ -10,7 +10,7 @@ from typing import Any
 from nexmark.measure.cpu_series import CpuSeries
 from nexmark.measure.executed_plan import Part
 from nexmark.measure.measurement import Measurement
-from nexmark.model import Arm, Mode, RunKey, Stage, Status
+from nexmark.model import FIRST_ROUND, Arm, Mode, RunKey, Status
 
 
 def plan_id(text: str) -> str:
@@ -87,7 +87,7 @@ class RepetitionRecord:
     event_log_path: Path | None = None
     event_log_bytes: int | None = None
     series: Sequence[tuple[CpuSeries, Path]] = ()
-    stage: int = Stage.FIRST
+    stage: int = FIRST_ROUND
     position: int | None = None
     parts: Sequence[Part] = ()
     parts_problem: str | None = None

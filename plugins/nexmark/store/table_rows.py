@@ -8,7 +8,7 @@ from sqlalchemy.ext.hybrid import hybrid_property
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from nexmark.measure.measurement import Measurement
-from nexmark.model import CPU, FAILING, JUDGED, Basis, Mode, Stage, Status, Value, is_red
+from nexmark.model import CPU, FAILING, FIRST_ROUND, PROFILED, Basis, Mode, Status, Value, is_red
 from nexmark.store.table_base import BASIS, MODE, NAME, RUN, VALUE, Base, append_only
 
 
@@ -101,7 +101,7 @@ class RepetitionRow(_OfNight, Base):
 
     query: Mapped[str] = mapped_column(NAME)
     arm: Mapped[str] = mapped_column(NAME)
-    stage: Mapped[int] = mapped_column(default=Stage.FIRST, server_default="1")
+    stage: Mapped[int] = mapped_column(default=FIRST_ROUND, server_default="1")
     number: Mapped[int]
     position: Mapped[int | None]
     status: Mapped[str] = mapped_column(NAME)
@@ -130,13 +130,13 @@ class RepetitionRow(_OfNight, Base):
     @property
     def counts(self) -> bool:
         """Tell whether its figures may be compared: a flight recorder costs CPU time."""
-        return self.ok and self.stage in JUDGED
+        return self.ok and self.stage != PROFILED
 
     @property
     def name(self) -> str:
         """Its name among the judged repetitions of its query."""
-        fresh = "fresh " if self.stage == Stage.FRESH else ""
-        return f"{self.arm} {fresh}repetition {self.number}"
+        round_ = "" if self.stage == FIRST_ROUND else f"round {self.stage} "
+        return f"{self.arm} {round_}repetition {self.number}"
 
     def figure(self, column: str) -> float | None:
         """Return the figure in a column, or of a metric without one."""

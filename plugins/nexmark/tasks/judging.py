@@ -102,10 +102,13 @@ def verdict() -> None:
 def _ending(rows: "Sequence[Verdict]") -> str:
     """The last words of a night that is not red: what it has shown, and no more."""
     count = len({row.query for row in rows})
-    if not any(row.ratio for row in rows) and {row.value for row in rows} == {Value.CALIBRATING}:
+    if not any(row.ratio for row in rows) and {row.value for row in rows} == {Value.NO_BASELINE}:
         reasons = " | ".join(dict.fromkeys(row.reason for row in rows))
         return f"nothing was compared: {reasons[:300]}; all {count} results are right"
-    return f"the night is green: no regression, no wrong result, all {count} queries there"
+    open_ = [row.query for row in rows if row.decides and row.value == Value.UNDECIDED]
+    undecided = f"; undecided: {', '.join(open_)}" if open_ else ""
+    green = "the night is green: no regression, no wrong result"
+    return f"{green}, all {count} queries there{undecided}"
 
 
 def accepting_user(triggered_by: str | None, given: str | None) -> str:

@@ -1,6 +1,7 @@
 """Everything that can be known to fail is found before anything costs time."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 from airflow.sdk import BaseHook, exceptions, get_current_context
 
@@ -11,6 +12,7 @@ from nexmark.engines import MissingBuild
 from nexmark.errors import NexmarkError
 from nexmark.home import make_home
 from nexmark.model import Mode, grouped
+from nexmark.night.night_budget import budget_line, deadline_of
 from nexmark.night.night_kafka import kafka_problem
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
@@ -41,6 +43,7 @@ def prepare_night(engine: str, params: Mapping[str, object]) -> None:
         night = make_night(load(), engine, run.dag_id, run.run_id, params)
         night = with_snapshot(night, params, run.logical_date)
         night = with_baselines(night)
+        night = night.model_copy(update={"deadline": deadline_of(night.gate, datetime.now(UTC))})
         clusters = [night.cluster.of_arm(arm) for arm in night.arms]
         problems = [*filter(None, map(connection_problem, clusters)), *find_problems(night)]
         if run.triggering_user_name != DAG_TEST_USER:  # `DAG.test()` runs all tasks itself
@@ -66,6 +69,8 @@ def prepare_night(engine: str, params: Mapping[str, object]) -> None:
         say(f"the candidate alone has {confs}: a trial, which cannot be accepted as a baseline")
     if not night.teaches:
         say("a person chose the builds to compare: the gate learns nothing from this night")
+    if night.mode == Mode.PAIRED and (line := budget_line(night)):
+        say(line)
     for source, queries in _compared(night).items():
         say(f"compared in pairs with {source}: {', '.join(queries)}")
 

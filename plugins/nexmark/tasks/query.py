@@ -1,28 +1,18 @@
-"""The tasks of a query, and the second stage of the gate, which measures suspects again.
+"""The tasks of a query: its verification, and the first round of its repetitions."""
 
-    suspects >> start_samplers >> fresh (mapped) >> stop_samplers >> record >> flames
-
-Behind its fresh pairs a suspect of the candidate runs once more per arm with the flight recorder,
-for flame graphs. Only suspects pay for it. The seeded slowdown goes through it too, since what is
-tested is the whole gate.
-"""
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from airflow.sdk import exceptions, get_current_context
 
 from nexmark.config import KNOWN_QUERIES
 from nexmark.errors import NexmarkError
-from nexmark.judging import suspect_arms
-from nexmark.model import CONFIRMATION, Arm, Mode
 from nexmark.night.applications import repetition_submission, verify_submission
 from nexmark.night.night_progress import say
-from nexmark.night.night_runs import first_runs, fresh_runs, recorded_runs
-from nexmark.night.plan import Deployments, Night
-from nexmark.night.run_directory import Json, Run, TurnFile, failure_kept
+from nexmark.night.night_runs import first_runs
+from nexmark.night.plan import Deployments
+from nexmark.night.run_directory import Json, TurnFile, failure_kept
 from nexmark.night.submission import NextTurn, Repetition, written
 from nexmark.night.verification import plan_together, result_line, take, verify
-from nexmark.recording import flight_recordings
 from nexmark.recording.night_records import record_group, results
 from nexmark.sampling import sampler_processes
 from nexmark.tasks import current_night, failing
@@ -64,10 +54,10 @@ def plan(query: str) -> list[dict[str, Json]]:
         get_current_context()["ti"].xcom_push(key=VERIFY_KEY, value=written(alone))
         runs = first_runs(night, query)
         submissions = [repetition_submission(night, deployments, run) for run in runs]
-        return _in_turn(directory.turns, submissions)
+        return in_turn(directory.turns, submissions)
 
 
-def _in_turn(turns: TurnFile, submissions: Sequence[Repetition]) -> list[dict[str, Json]]:
+def in_turn(turns: TurnFile, submissions: Sequence[Repetition]) -> list[dict[str, Json]]:
     """Return the values to map the operator over: it runs `submissions` one by one, in order."""
     turns.write([written(each) for each in submissions])
     return [{"submission": written(NextTurn(turns=turns.path))} for _ in submissions]
@@ -105,45 +95,3 @@ def record(query: str) -> None:
         raise exceptions.AirflowSkipException(f"{query} is not among the queries of this night")
     with results() as store:
         record_group(night, query, store, say)
-
-
-def draw_flames() -> None:
-    """Make the flame graphs of every query that was recorded."""
-    flight_recordings.draw_flames(current_night())
-
-
-def suspects() -> list[dict[str, Json]]:
-    """Return the submissions of the fresh repetitions; skip the next tasks if there are none."""
-    night = current_night()
-    arms_by_query: dict[str, list[str]] = {}
-    if night.mode == Mode.PAIRED and night.against:
-        with results() as store:
-            arms_by_query = suspect_arms(night, store)
-    runs = _confirmation_runs(night, arms_by_query)
-    night.files.write_confirmation_runs(runs)
-    if not runs:
-        names = [str(name) for name in get_current_context()["dag"].task_ids]
-        skipped = [name for name in names if name.startswith(f"{CONFIRMATION}.")]
-        skipped.remove(f"{CONFIRMATION}.suspects")
-        raise exceptions.DownstreamTasksSkipped(tasks=skipped)  # type: ignore[no-untyped-call]
-    deployments = Deployments.read(night)
-    submissions = [repetition_submission(night, deployments, run) for run in runs]
-    return _in_turn(night.files.group(CONFIRMATION).turns, submissions)
-
-
-def _confirmation_runs(night: Night, arms_by_query: Mapping[str, Sequence[str]]) -> list[Run]:
-    """Return the repetitions of the suspects, with the recorded ones behind each."""
-    runs: list[Run] = []
-    recorded = flight_recordings.can_record(night, arms_by_query)
-    for query, arms in arms_by_query.items():
-        say(f"{query}: looks changed ({', '.join(arms)}), is measured again")
-        runs += fresh_runs(night, query, [*arms, Arm.BASELINE])
-        if recorded and Arm.CANDIDATE in arms:
-            runs += recorded_runs(night, query)
-    return runs
-
-
-def record_confirmation() -> None:
-    """Record every fresh repetition that was planned."""
-    with results() as store:
-        record_group(current_night(), CONFIRMATION, store, say)

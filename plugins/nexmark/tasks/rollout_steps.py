@@ -75,7 +75,13 @@ def judge_stage() -> list[dict[str, str]]:
     place = nights.index(night.name) if night.name in nights else rollout.next
     assert place is not None
     with results_of(night) as store:
-        rollout = rollout.with_stage(place, judged(store, rollout.stages[place], night.name))
+        stage = judged(
+            store,
+            rollout.stages[place],
+            night.name,
+            go_on_undecided=rollout.go_on_undecided,
+        )
+    rollout = rollout.with_stage(place, stage)
     say(table(rollout))
     say(f"page: {write_page(rollout)}")
     if rollout.stopped is not None:

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from airflow.sdk import get_current_context
 from airflow.sdk.exceptions import AirflowFailException
 
-from nexmark.config import Config, load, paths
+from nexmark.config import paths
 from nexmark.config.fields import Model
 from nexmark.errors import NexmarkError
 from nexmark.model import Mode, Value
@@ -83,15 +83,11 @@ def _name(user: Any) -> str:
     return name if number in ("", name) else f"{name} ({number})"
 
 
-#: A sign-off measures the pairs of a night times this factor.
-MORE_PAIRS = 2
-
-
 def signoff_preflight() -> None:
     """The preflight of a night with the params of a sign-off."""
     params = get_current_context()["params"]
     with failing(NexmarkError, AirflowFailException):
-        asked = night_params(load(), params)
+        asked = night_params(params)
     prepare_night(params["engine"], asked)
     night = current_night()
     if night.mode == Mode.PAIRED and not night.against:
@@ -100,25 +96,21 @@ def signoff_preflight() -> None:
         raise AirflowFailException(f"against: nothing is accepted for {place}; {remedy}")
 
 
-def night_params(config: Config, params: Mapping[str, Any]) -> dict[str, Any]:
-    """The params of a nightly DAG that a sign-off amounts to."""
-    pairs = params["pairs"]
-    if not pairs and params["mode"] == Mode.PAIRED:
-        pairs = MORE_PAIRS * config.gate.pairs
-    same = ("workload", "cluster", "against", "mode", "verify_scale", "compatibility")
-    own = {"candidate": params["build"], "repetitions": pairs, "queries": None}
-    return {**{name: params[name] for name in same}, **own}
+def night_params(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the params of the night that a sign-off measures; it has all queries."""
+    same = ("workload", "cluster", "against", "mode", "verify_scale", "compatibility", "pairs")
+    return {**{name: params[name] for name in same}, "candidate": params["build"], "queries": None}
 
 
 def question() -> str:
     """Return the question as Markdown; write the evidence so far as well."""
-    from nexmark.evidence.night_evidence import UNDECIDED, night_evidence
+    from nexmark.evidence.night_evidence import PENDING, night_evidence
     from nexmark.report.evidence_files import night_html, question_text
 
     night = current_night()
     draft = night.files.evidence
     with results_of(night) as opened, opened.at_one_moment() as store:
-        found = night_evidence(store, store.night(night.name), UNDECIDED)
+        found = night_evidence(store, store.night(night.name), PENDING)
     draft.parent.mkdir(parents=True, exist_ok=True)
     draft.write_text(night_html(found), encoding="utf-8")
     say(f"evidence so far: {draft}")

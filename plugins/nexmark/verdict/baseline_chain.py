@@ -15,7 +15,7 @@ fresh ones wherever there are some would cut off more of one end of the first th
 0.13 deviations a link of a build that did not change, and a chain adds that up. They are taken
 where the first pairs are beyond ``WILD`` deviations, on either side: two runs of five that were
 disturbed make such a night, and a sum never forgets it. The deviation is the noise that the gate
-had learned, host included; while it calibrates, what the night's own pairs say.
+had learned, host included; where it has none, what the night's own pairs say.
 """
 
 import math

@@ -116,7 +116,7 @@ def _judge_query(
         reason = f"baseline {baseline.run} was measured on another workload or cluster"
     else:
         return _compare(verdict, bound, candidate, baseline)
-    return replace(verdict, value=Value.CALIBRATING, reason=reason, baseline_run=None)
+    return replace(verdict, value=Value.NO_BASELINE, reason=reason, baseline_run=None)
 
 
 def _compare(verdict: Verdict, bound: float, candidate: BoundsArm, baseline: BoundsArm) -> Verdict:

@@ -1,6 +1,8 @@
 """One paired night from log ratios to sides, as arrays; nights and simulations both run it.
 
-Suspicion on the first pairs of a night, confirmation on fresh ones (docs/decisions/pairs.md).
+Pairs are measured in rounds (docs/decisions/pairs.md). After each of them every query is looked at:
+it is decided, or goes on to the next round. A change is real when all pairs are beyond a bound that
+allows for every look (``spending``), and the pairs after the first round show it by themselves.
 Changes too small for one night add up in a two-sided CUSUM (E. S. Page, "Continuous inspection
 schemes", 1954), which never turns a night red. The suite, the geometric mean ratio of the queries,
 shows what is too small in every query, without those that are judged by themselves tonight, so that
@@ -8,80 +10,330 @@ one cause does not alarm twice, unless they are half of it.
 
 Arrays have the shape (..., queries) or (..., queries, pairs or nights); the leading axes are free,
 so that the simulation runs many suites at once through the code that judges a night. Sides are +1
-(slower), -1 (faster) and 0. Only the suspicion may be set apart for the two sides.
+(slower), -1 (faster) and 0.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import ndtri, stdtr, stdtrit
 
 from nexmark.config import Gate
-from nexmark.verdict.location import Array, agree, count_of, hodges_lehmann, spread
+from nexmark.verdict.location import (
+    EFFICIENCY,
+    Array,
+    agree,
+    count_of,
+    hodges_lehmann,
+    nan_median,
+    spread,
+)
+from nexmark.verdict.moderation import Moderated, moderate
 from nexmark.verdict.noise import Drift, Learned, Noise, learn
-from nexmark.verdict.order import MIN_FRESH_PAIRS
+from nexmark.verdict.order import MIN_FRESH_PAIRS, rounds_from
+from nexmark.verdict.spending import spending_bounds
 
-POWER = 0.8
-"""``mde`` is the change that both stages together see this often."""
+CONFIDENCE = 0.95
+"""Of the interval of a ratio."""
 SEEN = 0.84
-"""Deviations beyond the bound of a single stage at which ``POWER`` is reached."""
+"""Deviations beyond a bound at which a change is found four times in five."""
 DRIFT_CLIP = 4.0
 """No single night counts for more noise units than this."""
 SUITE_CLIP = 3.0
-"""No query counts for more of its noise units than this: a spiked one is not the suite."""
+"""No query is further from the median of the queries, in units of its noise, than this."""
+SUITE_INDISTINCT = 1.35
+"""The suite has something of its own from night to night where its variance is more than this times
+what the pairs explain: 60 nights show a variance within 18 %."""
+SUITE_NIGHTS = 10
+"""With fewer earlier nights the suite is taken to move by the noise floor at least: the mean of
+many queries is so exact that what every pair of a night shares would be red."""
+LARGEST_ERROR = 0.005
+"""However few queries there are, an unchanged one is red no more often than this."""
+_HALF = 1.96
+"""Half the width of a 95 % interval, in standard deviations."""
+_ROOMS = (0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)
+"""Slowdowns that matter, in deviations of a pair, for which bounds are worked out."""
+_SURE = 1e-16
+"""Probabilities closer to 0 or 1 than this are taken as this."""
 Picked: TypeAlias = tuple[NDArray[np.intp], ...]
-"""Positions of the suspects, as ``numpy.nonzero`` gives them, k of them."""
-Fresh: TypeAlias = Callable[[Picked], Array]
-"""Measures (or reads) the fresh pairs of the suspects and of nobody else: (k, m) log ratios."""
+"""Positions of the queries that go on, as ``numpy.nonzero`` gives them, k of them."""
+More: TypeAlias = Callable[[Picked, int], Array]
+"""Measures (or reads) a round (its number, from 2) of the queries that go on and of nobody else:
+(k, m) log ratios, NaN where a pair is not there."""
 
 
 @dataclass(frozen=True)
-class First:
-    """The first stage: ``shift`` is the Hodges-Lehmann log ratio, ``noise`` its deviation."""
+class Estimate:
+    """What some pairs say of each query, (..., queries).
+
+    ``shift`` is the Hodges-Lehmann log ratio, ``noise`` its standard deviation, known with
+    ``degrees`` degrees of freedom.
+    """
 
     shift: Array
     noise: Array
+    degrees: Array
+
+    @property
+    def half(self) -> Array:
+        """Half the width of the 95 % interval."""
+        result: Array = stdtrit(self.degrees, (1 + CONFIDENCE) / 2) * self.noise
+        return result
+
+    def beyond(self, change: float) -> Array:
+        """Return the evidence that the log ratio is more than ``change``, as a standard normal."""
+        return _standard((self.shift - change) / self.noise, self.degrees)
+
+
+def estimate(ratios: Array, tonight: Moderated, usual: Noise, added: Array) -> Estimate:
+    """Return what the pairs (..., n) say.
+
+    Args:
+        ratios: Log ratios, NaN where a pair is not there.
+        tonight: How much tonight's pairs differ.
+        usual: What earlier nights have shown.
+        added: The deviation that the hosts add to each query tonight.
+    """
+    noise, degrees = deviation_of(tonight, usual, count_of(ratios), added)
+    return Estimate(hodges_lehmann(ratios), noise, degrees)
+
+
+@dataclass(frozen=True)
+class Look:
+    """What all pairs so far say of each query, (..., queries).
+
+    ``shift`` is the Hodges-Lehmann log ratio, ``noise`` its standard deviation, known with
+    ``degrees`` degrees of freedom; ``lo`` and ``hi`` the 95 % interval (log). ``pairs`` and
+    ``fresh`` count whole pairs, of all rounds and of those after the first. ``evidence`` is for a
+    slowdown (below 0: for a gain), as a standard normal value, and ``bound`` what it has to
+    exceed. ``side`` is where a change is real.
+    """
+
+    shift: Array
+    noise: Array
+    degrees: Array
+    lo: Array
+    hi: Array
+    pairs: Array
+    fresh: Array
+    evidence: Array
+    bound: Array
     side: Array
+    goes_on: NDArray[np.bool_]
+
+    def with_(self, picked: Picked, seen: "Look") -> "Look":
+        """Return this look with the picked queries as another one saw them."""
+
+        def merged(old: Array, new: Array) -> Array:
+            result = old.copy()
+            result[picked] = new
+            return result
+
+        goes_on = self.goes_on.copy()
+        goes_on[picked] = seen.goes_on
+        return Look(
+            shift=merged(self.shift, seen.shift),
+            noise=merged(self.noise, seen.noise),
+            degrees=merged(self.degrees, seen.degrees),
+            lo=merged(self.lo, seen.lo),
+            hi=merged(self.hi, seen.hi),
+            pairs=merged(self.pairs, seen.pairs),
+            fresh=merged(self.fresh, seen.fresh),
+            evidence=merged(self.evidence, seen.evidence),
+            bound=merged(self.bound, seen.bound),
+            side=merged(self.side, seen.side),
+            goes_on=goes_on,
+        )
+
+    @property
+    def beyond(self) -> Array:
+        """The side on which all pairs are beyond the bound, confirmed or not; else 0."""
+        return np.where(np.abs(self.evidence) > self.bound, np.sign(self.evidence), 0.0)
 
 
-def second_stage(first: First, pairs: Array, fresh: Array, noise: Noise, rules: Gate) -> Array:
-    """Tell which suspicions the fresh pairs (..., queries, m) confirm, as 1 or 0.
+@dataclass(frozen=True)
+class Bounds:
+    """What the evidence has to exceed, by the pairs so far and by how noisy a pair is.
 
-    All must hold, on the suspected side: the fresh pairs alone are beyond the noise learned and the
-    smallest change that matters, and agree among themselves; and the first ``pairs`` with the fresh
-    ones are beyond a bound that allows for the first having been chosen.
+    ``planned`` are the pairs of each round (if there is only one, nothing chose its pairs, and it
+    needs no other to confirm it), ``error`` the chance that one unchanged query is red.
+    ``pursued`` has the evidence for a slowdown above which a query goes on, after each round but
+    the last, ``matters`` the log slowdown that is to be excluded.
+    """
+
+    planned: tuple[int, ...]
+    error: float
+    pursued: tuple[float, ...]
+    matters: float
+
+    @classmethod
+    def of(cls, planned: tuple[int, ...], queries: int, rules: Gate, before: int = 0) -> "Bounds":
+        """Return the bounds of a night: its error is shared by its queries.
+
+        Args:
+            planned: The pairs of each round.
+            queries: How many are judged.
+            rules: The gate.
+            before: Pairs of earlier nights: as if more rounds like the last one were planned.
+        """
+        error = min(rules.false_reds / queries, LARGEST_ERROR)
+        more = math.ceil(before / planned[-1])
+        pursued = rules.pursue_z[: len(planned) - 1]
+        longer = (*pursued, *(pursued[-1:] or (0.0,)) * more)
+        matters = math.log1p(rules.matters)
+        return cls((*planned, *planned[-1:] * more), error, longer, matters)
+
+    def at(self, pairs: Array, deviation: Array) -> Array:
+        """Return the bounds for queries with these pairs and deviations of a pair.
+
+        A query that is noisier goes on more often, and so needs more evidence. The bounds are
+        worked out for some deviations; others lie between them. None is so low that the 95 %
+        interval of a change has no change in it.
+        """
+        pairs, deviation = np.broadcast_arrays(pairs, deviation)
+        steps = np.log(_ROOMS)
+        place = np.interp(np.log(self.matters / deviation), steps, np.arange(len(_ROOMS)))
+        rows = np.stack([np.interp(pairs, self._counts, self._row(room)) for room in _ROOMS])
+        low = np.minimum(np.nan_to_num(place).astype(np.intp), len(_ROOMS) - 2)
+        part = place - low
+        below, above = (np.take_along_axis(rows, each[None], axis=0)[0] for each in (low, low + 1))
+        result: Array = np.maximum(below * (1 - part) + above * part, _HALF)
+        return result
+
+    def needed_to_go_on(self, pairs: Array) -> Array:
+        """Return the evidence above which queries with these pairs go on."""
+        return np.interp(pairs, self._counts, [*self.pursued, math.inf])
+
+    @property
+    def _counts(self) -> tuple[int, ...]:
+        return tuple(accumulate(self.planned))
+
+    def _row(self, room: float) -> tuple[float, ...]:
+        """Return the bounds at each look, where ``matters`` is ``room`` deviations of a pair."""
+        undecided = (room * math.sqrt(count) - _HALF for count in self._counts)
+        goes_on = tuple(map(min, self.pursued, undecided))
+        return spending_bounds(self._counts, self.error, goes_on)
+
+
+def look(
+    ratios: Array,
+    first: int,
+    tonight: Moderated,
+    usual: Noise,
+    rules: Gate,
+    bounds: Bounds,
+    added: Array,
+) -> Look:
+    """Look at the pairs of queries so far.
+
+    Args:
+        ratios: Log ratios (..., n) of all rounds so far, NaN where a pair is not there.
+        first: How many of the n are of the first round.
+        tonight: How much tonight's pairs differ.
+        usual: What earlier nights have shown.
+        rules: The gate.
+        bounds: What the evidence has to exceed.
+        added: The deviation that the hosts add to each query tonight.
+    """
+    pairs, fresh = count_of(ratios), count_of(ratios[..., first:])
+    seen = estimate(ratios, tonight, usual, added)
+    shift, half, evidence = seen.shift, seen.half, seen.beyond(0.0)
+    bound = bounds.at(pairs, seen.noise * np.sqrt(np.maximum(pairs, 1)))
+    side = np.where(np.abs(evidence) > bound, np.sign(evidence), 0.0)
+    side = side * (np.abs(shift) > np.log1p(rules.confirm_change))
+    if ratios.shape[-1] > first:
+        side = side * _confirms(ratios[..., first:], side, tonight, usual, rules, added)
+    else:
+        side = side * (len(bounds.planned) == 1) * agree(ratios, side)
+    certainly_small = shift + seen.noise < math.log1p(rules.confirm_change)
+    suspected = (evidence > bounds.needed_to_go_on(pairs)) & ~certainly_small
+    suspected |= evidence < -rules.pursue_faster_z
+    undecided = shift + half >= bounds.matters
+    goes_on = (side == 0) & (suspected | undecided) & ~np.isnan(shift)
+    return Look(
+        shift=shift,
+        noise=seen.noise,
+        degrees=seen.degrees,
+        lo=shift - half,
+        hi=shift + half,
+        pairs=pairs,
+        fresh=fresh,
+        evidence=evidence,
+        bound=bound,
+        side=side,
+        goes_on=goes_on | (pairs == 1),
+    )
+
+
+def deviation_of(
+    tonight: Moderated, usual: Noise, pairs: Array, added: Array
+) -> tuple[Array, Array]:
+    """Return the standard deviation of the estimate of ``pairs`` pairs and its degrees of freedom.
+
+    The degrees are Satterthwaite's (1946) of the sum of what pairs show and what only nights show.
+    """
+    within = EFFICIENCY * tonight.deviation**2 / np.maximum(pairs, 1)
+    nightly = np.nan_to_num(usual.nightly) ** 2
+    total = np.maximum(within + nightly + added**2, usual.floor**2)
+    slack = within**2 / tonight.degrees + nightly**2 / np.maximum(usual.nights, 2)
+    known = np.where(slack > 0, slack, 1.0)
+    degrees = np.where(slack > 0, (within + nightly) ** 2 / known, tonight.degrees)
+    return np.sqrt(total), np.maximum(degrees, 1.0)
+
+
+def _confirms(
+    fresh: Array, side: Array, tonight: Moderated, usual: Noise, rules: Gate, added: Array
+) -> NDArray[np.bool_]:
+    """Tell whether the pairs after the first round show the change by themselves.
+
+    They were not chosen for being extreme: the first round may have been.
     """
     count = count_of(fresh)
-    deviation = noise.of(np.maximum(count, 1))
-    shift = hodges_lehmann(fresh)
-    needed = np.maximum(rules.confirm_z * deviation, np.log1p(rules.confirm_change))
-    together = (pairs * first.shift + count * shift) / (pairs + count)
-    alone: NDArray[np.bool_] = first.side * shift > needed
-    both = first.side * together > rules.together_z * noise.of_both(pairs, count)
-    result: Array = (alone & both & agree(fresh, first.side) & (first.side != 0)).astype(np.float64)
+    noise, _ = deviation_of(tonight, usual, count, added)
+    needed = np.maximum(rules.confirm_z * noise, np.log1p(rules.confirm_change))
+    alone: NDArray[np.bool_] = side * hodges_lehmann(fresh) > needed
+    return alone & (count >= MIN_FRESH_PAIRS) & agree(fresh, side)
+
+
+def _standard(values: Array, degrees: Array) -> Array:
+    """Return Student's t values as standard normal ones with the same probability."""
+    result: Array = ndtri(np.clip(stdtr(degrees, values), _SURE, 1 - _SURE))
     return result
 
 
-def smallest_seen(noise: Noise, pairs: Array, rules: Gate) -> Array:
-    """Return the smallest slowdown (0.07: 7 %) that both stages would have found 4 times in 5."""
-    fresh = np.maximum(pairs * rules.confirmation, MIN_FRESH_PAIRS)
-    one, two, both = noise.of(pairs), noise.of(fresh), noise.of_both(pairs, fresh)
-    first = np.maximum(rules.suspect_z * one, np.log1p(rules.suspect_change))
-    second = np.maximum(rules.confirm_z * two, np.log1p(rules.confirm_change))
-    third = rules.together_z * both
-    low, high = np.zeros_like(one), first + second + third + 4 * one
-    for _ in range(40):
-        middle = (low + high) / 2
-        power = ndtr((middle - first) / one) * ndtr(
-            np.minimum((middle - second) / two, (middle - third) / both)
-        )
-        seen = power >= POWER
-        low, high = np.where(seen, low, middle), np.where(seen, middle, high)
+def smallest_seen(final: Look, usual: Noise, rules: Gate, bounds: Bounds) -> Array:
+    """Return the smallest slowdown (0.07: 7 %) that all rounds would find 4 times in 5."""
+    total = np.asarray(float(sum(bounds.planned)))
+    pair = final.noise * np.sqrt(np.maximum(final.pairs, 1))
+    noise = np.maximum(pair / np.sqrt(total), usual.floor)
+    bound = np.maximum(bounds.at(total, pair) * noise, np.log1p(rules.confirm_change))
+    needed = bound + SEEN * noise
     with np.errstate(over="ignore"):  # beyond what a float has is infinite
-        return np.expm1(high)
+        smallest: Array = np.expm1(needed)
+    return smallest
+
+
+def pairs_to_decide(final: Look, rules: Gate, bounds: Bounds) -> Array:
+    """Return how many pairs of each query there have to be, if they go on as they began.
+
+    With them either a slowdown of ``matters`` is excluded, or the change is shown. Infinite where
+    the change is just what neither of both can tell.
+    """
+    pair = final.noise * np.sqrt(np.maximum(final.pairs, 1))
+    width = stdtrit(final.degrees, (1 + CONFIDENCE) / 2) * pair
+    room = bounds.matters - final.shift
+    shown = bounds.at(np.asarray(float(sum(bounds.planned))), pair) * pair
+    with np.errstate(divide="ignore"):
+        excluded = np.where(room > 0, (width / room) ** 2, np.inf)
+        large = np.abs(final.shift) > math.log1p(rules.confirm_change)
+        found = np.where(large, (shown / final.shift) ** 2, np.inf)
+    needed: Array = np.maximum(np.ceil(np.minimum(excluded, found)), final.pairs + 1)
+    return needed
 
 
 def advance(drift: Drift, shift: Array, noise: Array, rules: Gate) -> Drift:
@@ -100,27 +352,38 @@ def drift_side(drift: Drift, rules: Gate) -> Array:
     return slower.astype(np.float64) - (faster & ~slower)
 
 
-def mean_shift(shift: Array, judged: NDArray[np.bool_]) -> Array:
-    """Return the mean log ratio (log of the geometric mean) over queries not judged already."""
+def mean_shift(shift: Array, noise: Array, judged: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """Return the mean log ratio over queries that are not judged already, and its deviation.
+
+    Queries count by how well they are known (the inverse of their variance). So every pair counts
+    the same, whichever query it is of, and the mean is not biased by measuring those queries on
+    that looked slower.
+    """
     known = ~np.isnan(shift)
     rest = known & ~judged
     enough = 2 * rest.sum(axis=-1) > known.sum(axis=-1)
     used = np.where(enough[..., None], rest, known)
-    count = used.sum(axis=-1)
-    total = np.where(used, shift, 0.0).sum(axis=-1)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    weight = np.where(used, 1 / noise**2, 0.0)
+    total = weight.sum(axis=-1)
+    mean = np.where(used, shift * weight, 0.0).sum(axis=-1) / np.maximum(total, 1e-12)
+    some = total > 0
+    return np.where(some, mean, np.nan), np.where(some, np.maximum(total, 1e-12) ** -0.5, np.nan)
 
 
-def suite_noise(noise: Array, earlier: Array) -> Array:
-    """Return the deviation of the suite's mean: of independent queries, or as learned if more.
+def nights_apart(first: Array, earlier: Array, floor: float) -> Array:
+    """Return the deviation that whole nights of the suite have beyond what their pairs explain.
 
-    ``noise`` (..., queries) is the deviation of each query's shift, ``earlier`` (..., nights) has
-    the suite's own shifts of earlier nights in which it had not changed.
+    Args:
+        first: The deviation of each query's first round, (..., queries).
+        earlier: The suite's shifts of earlier nights in which it had not changed, (..., nights).
+        floor: The least that it is without ``SUITE_NIGHTS`` of them.
     """
-    count = count_of(noise)
-    squares = np.nansum(noise**2, axis=-1)
-    independent = np.where(count > 0, np.sqrt(squares) / np.maximum(count, 1), np.nan)
-    return np.fmax(independent, spread(earlier))
+    count = count_of(first)
+    independent = np.nansum(first**2, axis=-1) / np.maximum(count, 1) ** 2
+    excess = np.nan_to_num(spread(earlier)) ** 2 - SUITE_INDISTINCT * independent
+    least = np.where(count_of(earlier) < SUITE_NIGHTS, floor**2, 0.0)
+    result: Array = np.sqrt(np.maximum(excess, least))
+    return result
 
 
 def suite_side(shift: Array, noise: Array, rules: Gate) -> Array:
@@ -130,86 +393,95 @@ def suite_side(shift: Array, noise: Array, rules: Gate) -> Array:
 
 
 @dataclass(frozen=True)
-class Second:
-    """The second stage of the suspects: k each. ``count`` is how many fresh pairs there were."""
-
-    picked: Picked
-    shift: Array
-    noise: Array
-    count: Array
-    confirmed: NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
 class Decision:
-    """The result of one night; ``calibrated``: which queries had enough nights to learn from."""
+    """The result of one night: what the first round says, and all rounds together.
 
-    noise: Noise
-    calibrated: NDArray[np.bool_]
-    first: First
-    second: Second
-    confirmed: Array
-    """The side of the queries whose change is confirmed, else 0."""
+    ``going`` tells which queries go on to the next round, by the last one in which they were.
+    """
+
+    usual: Noise
+    bounds: Bounds
+    first: Look
+    final: Look
     drift: Drift
     suite_shift: Array
     suite_noise: Array
     drift_side: Array
     suite_side: Array
+    going: NDArray[np.bool_]
 
-
-def look(
-    ratios: Array, history: Learned, rules: Gate, widening: Array
-) -> tuple[Noise, NDArray[np.bool_], First]:
-    """Run the first stage: look at the log ratios of the first pairs, (..., queries, n).
-
-    ``widening`` (..., queries) is the deviation that hosts add tonight. NaN noise suspects nobody.
-    """
-    usual = learn(history.shift, history.spread, history.pairs, rules.noise_floor)
-    calibrated = usual.nights >= rules.calibration_nights
-    noise = usual.tonight(ratios).widened(widening)
-    shift = hodges_lehmann(ratios)
-    deviation = noise.of(np.maximum(count_of(ratios), 1))
-    smallest = np.log1p(rules.suspect_change)
-    slower: NDArray[np.bool_] = shift > np.maximum(rules.suspect_z * deviation, smallest)
-    faster: NDArray[np.bool_] = -shift > np.maximum(rules.suspect_faster_z * deviation, smallest)
-    side = (slower.astype(np.float64) - faster) * calibrated
-    return noise, calibrated, First(shift, deviation, side)
+    @property
+    def confirmed(self) -> Array:
+        """The side of the queries whose change is real, else 0."""
+        return self.final.side
 
 
 def decide(
     ratios: Array,
     history: Learned,
-    fresh: Fresh,
+    more: More,
     rules: Gate,
     widening: Array,
     again: Array | None = None,
+    asked: int | None = None,
+    last: int | None = None,
+    before: int = 0,
 ) -> Decision:
-    """Judge a night by the first pairs, (..., queries, n), and fresh ones of suspects only.
+    """Judge a night by the pairs of its first round, and further ones of queries that go on.
 
-    ``again`` (..., queries): the deviation, at least ``widening``, that hosts add to fresh pairs.
+    Args:
+        ratios: Log ratios of the first round, (..., queries, n).
+        history: Earlier nights.
+        more: Measures or reads a further round.
+        rules: The gate.
+        widening: The deviation that hosts add to the first round, (..., queries).
+        again: The deviation, at least ``widening``, that they add once later rounds are in; None:
+            ``widening``.
+        asked: The pairs that the first round should have had; None: n.
+        last: The last round that there is so far; None: all that the gate knows.
+        before: How many pairs of a query are of earlier nights, at the most; they are among those
+            of the first round.
     """
-    noise, calibrated, first = look(ratios, history, rules, widening)
-    more = 0.0 * widening if again is None else np.sqrt(again**2 - widening**2)
-    second = _confirm(ratios, first, noise.widened(more), fresh, rules)
-    confirmed = np.zeros_like(first.side)
-    confirmed[second.picked] = first.side[second.picked] * second.confirmed
-    known = np.where(calibrated, first.shift, np.nan)
-    own = np.where(np.isnan(known), np.nan, first.noise)
-    shift = mean_shift(np.clip(known, -SUITE_CLIP * own, SUITE_CLIP * own), confirmed != 0)
-    deviation = suite_noise(own, history.suite)
-    drift = advance(history.drift, known, first.noise, rules)
-    sides = drift_side(drift, rules), suite_side(shift, deviation, rules)
-    return Decision(noise, calibrated, first, second, confirmed, drift, shift, deviation, *sides)
+    usual = learn(history.shift, history.spread, history.pairs, rules.noise_floor)
+    size = ratios.shape[-1]
+    planned = rounds_from(asked or size, rules)
+    bounds = Bounds.of(planned, ratios.shape[-2], rules, before)
+    tonight = moderate(ratios, usual.pair, rules)
+    first = final = look(ratios, size, tonight, usual, rules, bounds, widening)
+    added = widening if again is None else again
+    going = first.goes_on if len(planned) > 1 else np.zeros_like(first.goes_on)
+    for number in range(2, (last or len(planned)) + 1):
+        picked = np.nonzero(going)
+        if picked[0].size == 0:
+            break
+        pairs = more(picked, number)
+        wider = np.full((*ratios.shape[:-1], pairs.shape[-1]), np.nan)
+        wider[picked] = pairs
+        ratios = np.concatenate([ratios, wider], axis=-1)
+        # A query that was decided stays so, whatever the noise of the others says later.
+        picked = tuple(places[count_of(pairs) > 0] for places in picked)
+        tonight = moderate(ratios, usual.pair, rules)
+        seen = look(
+            ratios[picked],
+            size,
+            tonight.at(picked),
+            usual.at(picked),
+            rules,
+            bounds,
+            added[picked],
+        )
+        final = final.with_(picked, seen)
+        going = np.zeros_like(going)
+        going[picked] = seen.goes_on
+    suite = _suite(first, final, history, rules.noise_floor)
+    drift = advance(history.drift, first.shift, first.noise, rules)
+    sides = drift_side(drift, rules), suite_side(*suite, rules)
+    return Decision(usual, bounds, first, final, drift, *suite, *sides, going)
 
 
-def _confirm(ratios: Array, first: First, noise: Noise, fresh: Fresh, rules: Gate) -> Second:
-    picked = np.nonzero(first.side)
-    if picked[0].size == 0:
-        nothing = np.zeros(0)
-        return Second(picked, nothing, nothing, nothing, nothing.astype(np.bool_))
-    again = fresh(picked)
-    own = Noise(noise.pair[picked], noise.nightly[picked], noise.floor, noise.nights[picked])
-    suspected = First(first.shift[picked], first.noise[picked], first.side[picked])
-    pairs, count = count_of(ratios[picked]), count_of(again)
-    confirmed = second_stage(suspected, pairs, again, own, rules) > 0
-    return Second(picked, hodges_lehmann(again), own.of(np.maximum(count, 1)), count, confirmed)
+def _suite(first: Look, final: Look, history: Learned, floor: float) -> tuple[Array, Array]:
+    """Return the suite's shift and its deviation, from all pairs of every query."""
+    middle, reach = nan_median(final.shift)[..., None], SUITE_CLIP * final.noise
+    clipped = np.clip(final.shift, middle - reach, middle + reach)
+    shift, noise = mean_shift(clipped, final.noise, final.side != 0)
+    return shift, np.hypot(noise, nights_apart(first.noise, history.suite, floor))

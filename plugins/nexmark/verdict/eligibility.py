@@ -1,9 +1,9 @@
 """Finds out whether a verdict has any ground, and gives figures to queries without a noise.
 
 The canary, a fixed workload that is not Spark, tells how far the host can be trusted tonight: its
-readings around a query, and around the confirmation for what the suspects' fresh pairs say. And a
-query that waits for its broker says nothing of its build: it has no verdict unless a consumer that
-does nothing else reads the same topic several times as fast (``source_headroom`` of the gate).
+readings around a query, and around each later round for what its pairs say. And a query that waits
+for its broker says nothing of its build: it has no verdict unless a consumer that does nothing else
+reads the same topic several times as fast (``source_headroom`` of the gate).
 """
 
 import math
@@ -17,8 +17,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from nexmark.config import Gate
-from nexmark.model import CONFIRMATION, MIN_PAIRS, READ_RATE, SOURCE_RATE, Value, metric_of
-from nexmark.verdict.decision import POWER
+from nexmark.model import MIN_PAIRS, READ_RATE, SOURCE_RATE, Value, metric_of, round_group
 from nexmark.verdict.location import (
     EFFICIENCY,
     change_of,
@@ -41,8 +40,8 @@ MEMORY = "cpu_memory"
 """A canary timing that starts so is of bandwidth, which a host shares: between two runs at rest it
 moves by several times what computing moves by (``nexmark bench canary``), so it has its own
 bound."""
-CERTAIN = 0.99
-"""Confidence of what one night says without history."""
+CERTAIN, POWER = 0.99, 0.8
+"""Confidence of what the pairs of one night say alone, and how often they find what they can."""
 
 
 class Steadiness(IntEnum):
@@ -143,19 +142,19 @@ class Grounds:
             return Value.INVALID, reason
         if query in self.night.missing and _whole(measured) < MIN_PAIRS:
             return Value.MISSING, self.night.missing[query]
-        found = self._of_pairs(measured)
-        if query in self._source_bound and (found is None or found[0] is Value.CALIBRATING):
+        problem = self._of_pairs(measured)
+        if query in self._source_bound and (problem is None or problem[0] is Value.NO_BASELINE):
             return Value.SOURCE_BOUND, self._source_bound[query]
-        return found
+        return problem
 
-    def doubt(self, measured: Measured) -> str:
-        """Return why the fresh pairs of a suspect say nothing, '' if they may confirm or clear it.
+    def doubt(self, measured: Measured, number: int) -> str:
+        """Return why the pairs of a later round say nothing, '' if they may be read.
 
-        The host they ran on may have broken after the first pairs.
+        The host may have broken after the first round.
         """
-        if not measured.fresh:
+        if not measured.of_round(number):
             return ""
-        return self._host_objection(measured.metric, (CONFIRMATION,))
+        return self._host_objection(measured.metric, (round_group(number),))
 
     def with_gaps(self, verdict: Verdict, measured: Measured | None) -> Verdict:
         """Return the verdict; if pairs are incomplete, its reason names the missing repetitions."""
@@ -175,17 +174,19 @@ class Grounds:
         """Return the grade of the host while a query ran, for the metric that decides."""
         return self._deciding(self._groups(query))
 
-    def grade_again(self, query: str) -> Grade:
-        """Return the grade for the fresh pairs: the worse of `grade` and the confirmation."""
-        return max(self.grade(query), self._deciding((CONFIRMATION,)), key=lambda x: x.apart)
+    def grade_later(self, measured: Measured) -> Grade:
+        """Return the grade for all pairs: the worst of `grade` and of each later round."""
+        rounds = (each for each in range(2, len(measured.later) + 2) if measured.of_round(each))
+        later = (self._deciding((round_group(each),)) for each in rounds)
+        return max((self.grade(measured.query), *later), key=lambda grade: grade.apart)
 
-    def widening(self, found: Grade) -> float:
+    def widening(self, host: Grade) -> float:
         """Return the deviation (log) that an unsteady host adds to a query's ratio tonight.
 
         A host that is by ``apart`` faster in some runs than in others, at random, moves the
         estimate of five pairs by a third of it.
         """
-        return self.rules.canary_widening * found.apart
+        return self.rules.canary_widening * host.apart
 
     def _host_objection(self, metric: str, groups: tuple[str, ...]) -> str:
         """Return why a host cannot be trusted with a metric while groups ran, '' if it can."""
@@ -217,7 +218,7 @@ class Grounds:
                     return Value.INVALID, f"pair {pair.number}: {arm}: {value} is not a measurement"
         candidates = sum(pair.candidate is not None for pair in pairs)
         if candidates and not any(pair.baseline is not None for pair in pairs):
-            return Value.CALIBRATING, "no baseline was measured"
+            return Value.NO_BASELINE, "no baseline was measured: accept a run, or name a build"
         if _whole(measured) >= MIN_PAIRS:
             return None
         for pair in pairs:
@@ -253,17 +254,17 @@ def one_night_numbers(measured: Measured) -> dict[str, Any]:
 
 def source_bound(measured: Sequence[Measured], rules: Gate) -> dict[str, str]:
     """Return by query why its figures may be the source's; of the faster arm."""
-    rates = {(one.query, one.metric): one.medians(fresh=False, whole=False) for one in measured}
-    found = {}
+    rates = {(one.query, one.metric): one.medians(1, whole=False) for one in measured}
+    reasons = {}
     for query in dict.fromkeys(one.query for one in measured):
         alone, read = (
             [rate for rate in rates.get((query, metric), ()) if rate is not None]
             for metric in (SOURCE_RATE, READ_RATE)
         )
         if alone and read and min(alone) < rules.source_headroom * max(read):
-            found[query] = (
+            reasons[query] = (
                 f"a consumer alone reads {min(alone):,.0f} records per second, the query "
                 f"{max(read):,.0f}: {min(alone) / max(read):.1f} times, less than "
                 f"{rules.source_headroom:g}; the figures may be the source's"
             )
-    return found
+    return reasons

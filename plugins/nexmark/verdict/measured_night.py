@@ -46,21 +46,37 @@ class Pair:
 
 @dataclass(frozen=True)
 class Measured:
-    """One metric of one query in one night: its first and its fresh pairs.
+    """One metric of one query in one night: its pairs, round by round.
 
-    The ``fresh`` pairs are read only when the gate suspects the query. ``basis`` is the part of the
-    run that the figures cover, where there is a choice.
+    ``pairs`` is the first round, ``later`` has each round that followed; the gate
+    reads a later round only of queries that it would have measured on. ``basis`` is the part of the
+    run that the figures cover, where there is a choice. ``before`` are the pairs by which earlier
+    nights compared the same two builds, and left the query undecided.
     """
 
     query: str
     metric: str
     pairs: tuple[Pair, ...]
-    fresh: tuple[Pair, ...] = ()
+    later: tuple[tuple[Pair, ...], ...] = ()
     basis: Basis | None = None
+    before: tuple[Pair, ...] = ()
 
-    def medians(self, fresh: bool, whole: bool = True) -> tuple[float | None, float | None]:
-        """Return both arms' medians over fresh or first pairs, if ``whole`` of complete ones."""
-        pairs = self.fresh if fresh else self.pairs
+    @property
+    def all_pairs(self) -> tuple[Pair, ...]:
+        """The pairs of all rounds of this night."""
+        return tuple(pair for pairs in (self.pairs, *self.later) for pair in pairs)
+
+    def of_round(self, number: int) -> tuple[Pair, ...]:
+        """Return the pairs of a round, from 1; () where the query was not measured in it."""
+        return ((self.pairs, *self.later)[number - 1 : number] or ((),))[0]
+
+    def medians(self, rounds: int, whole: bool = True) -> tuple[float | None, float | None]:
+        """Return both arms' medians over the first ``rounds``, if ``whole`` of complete pairs.
+
+        With the pairs of ``before``.
+        """
+        rounds_ = (self.before, self.pairs, *self.later)[: rounds + 1]
+        pairs = [pair for each in rounds_ for pair in each]
         used = [pair for pair in pairs if pair.complete or not whole] or pairs
         return median_of(x.candidate for x in used), median_of(x.baseline for x in used)
 
@@ -76,16 +92,22 @@ class Canary:
     group: str = ""
 
 
-def pairs_of(
-    figures: Iterable[tuple[int, str, float | None]], arms: Sequence[str]
-) -> tuple[Pair, ...]:
-    """Return figures (number of pair, arm, figure) as pairs; ``arms[0]`` is the candidate."""
-    by_number: dict[int, dict[str, float | None]] = {}
-    for number, arm, figure in figures:
-        by_number.setdefault(number, {})[arm] = figure
-    return tuple(
-        Pair(number, *map(by_arm.get, arms)) for number, by_arm in sorted(by_number.items())
-    )
+def rounds_of(
+    figures: Iterable[tuple[int, int, str, float | None]], arms: Sequence[str]
+) -> list[tuple[Pair, ...]]:
+    """Return figures (round, number of pair, arm, figure) as pairs, round by round from 1.
+
+    ``arms[0]`` is the candidate. The list is as long as the last round that there is, and has the
+    first round in any case.
+    """
+    by_pair: dict[tuple[int, int], dict[str, float | None]] = {}
+    for round_, number, arm, figure in figures:
+        by_pair.setdefault((round_, number), {})[arm] = figure
+    rounds: list[list[Pair]] = [[]]
+    for (round_, number), by_arm in sorted(by_pair.items()):
+        rounds += ([] for _ in range(round_ - len(rounds)))
+        rounds[round_ - 1].append(Pair(number, *map(by_arm.get, arms)))
+    return [tuple(pairs) for pairs in rounds]
 
 
 def canaries_of(readings: Iterable[tuple[str, str, str, str, float]]) -> tuple[Canary, ...]:

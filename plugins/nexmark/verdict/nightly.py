@@ -1,44 +1,53 @@
 """The gate: a night and the verdicts of earlier ones in, a verdict on each query and metric out.
 
-``suspects`` tells whom to measure again before the night is judged, ``judge_night`` judges with
-those fresh pairs, ``replay`` judges stored nights in order. All of them read the fresh pairs of a
-query only where the first ones made it a suspect. How it decides: docs/how-the-gate-decides.md; the
-arithmetic is in ``decision`` and below it.
+``going_on`` tells after a round which queries the next one measures, ``judge_night`` judges with
+all rounds that there are, ``replay`` judges stored nights in order. All of them read the pairs of a
+later round only of queries that would have been measured in it. How it decides:
+docs/how-the-gate-decides.md; the arithmetic is in ``decision`` and below it.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from nexmark.config import Gate
 from nexmark.model import SUITE, Value, metric_of
 from nexmark.verdict.baseline_chain import Chain, Lineage, is_creep, shared_noise, suite_chain
-from nexmark.verdict.decision import SEEN, Decision, First, decide, look, mean_shift, smallest_seen
+from nexmark.verdict.decision import SEEN, Decision, estimate, pairs_to_decide, smallest_seen
 from nexmark.verdict.eligibility import Grounds, one_night_numbers
+from nexmark.verdict.left_open import LeftOpen
 from nexmark.verdict.location import Array, change_of, count_of, ratio_of
-from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair
-from nexmark.verdict.noise import Earlier, Learned, Noise, Past
-from nexmark.verdict.order import MIN_FRESH_PAIRS, clearing_pairs, fresh_pairs
+from nexmark.verdict.measured_night import Measured, MeasuredNight
+from nexmark.verdict.measured_rounds import MeasuredRounds, history_of, log_ratios
+from nexmark.verdict.moderation import moderate
+from nexmark.verdict.noise import Earlier, Past, learn
+from nexmark.verdict.order import MIN_FRESH_PAIRS
 from nexmark.verdict.verdict import Verdict
 
 WIDTH = 1.96
-"""Half the width of a 95 % interval, in noise units."""
+"""Half the width of a 95 % interval, in standard deviations."""
 
 
-def suspects(night: MeasuredNight, earlier: Earlier, rules: Gate) -> list[str]:
-    """Return the queries whose change has to be confirmed, each by ``fresh_pairs`` of them."""
+def going_on(night: MeasuredNight, earlier: Earlier, rules: Gate, number: int) -> list[str]:
+    """Return the queries that the next round measures, the most urgent first.
+
+    Args:
+        night: What is measured so far.
+        earlier: The verdicts of earlier nights, as for ``judge_night``.
+        rules: The gate.
+        number: The next round, from 2.
+    """
     grounds = Grounds(night, rules)
     measured = [one for one in night.measured if one.metric == rules.metric]
     fit = [one for one in measured if grounds.objection(one) is None]
     if not fit:
         return []
-    history = _history(fit, grounds, Past(earlier, rules.metric, rules.mode))
-    ratios = log_ratios([one.pairs for one in fit])
-    _, _, first = look(ratios, history, rules, _widening(fit, grounds))
-    return [one.query for one, side in zip(fit, first.side, strict=True) if side]
+    rounds = MeasuredRounds(fit, grounds, Past(earlier, rules.metric, rules.mode))
+    decision = rounds.decide(last=number - 1)
+    urgent = np.argsort(-decision.final.evidence)
+    return [fit[place].query for place in urgent if decision.going[place]]
 
 
 def judge_night(
@@ -63,17 +72,21 @@ def judge_night(
     informing = {one.metric for one in night.measured if metric_of(one.metric).judged}
     for metric in sorted(informing - {rules.metric}):
         verdicts += _judge(metric, grounds, earlier, deciding, lineage)
-    measured = {(one.query, one.metric): one for one in night.measured}
-    return [_with_medians(verdict, measured.get(verdict.key)) for verdict in verdicts]
+    return verdicts
 
 
 def replay(nights: Iterable[MeasuredNight], rules: Gate) -> list[list[Verdict]]:
-    """Judge nights in order, each with only the earlier ones that teach as history."""
+    """Judge nights in order, each with only the earlier ones that teach as history.
+
+    Pairs of the same two builds add up, as they do in a results database.
+    """
     judged: list[list[Verdict]] = []
     taught: list[list[Verdict]] = []
-    lineage = Lineage()
+    lineage, left_open = Lineage(), LeftOpen()
     for night in nights:
+        night = left_open.added_to(night)
         judged.append(judge_night(night, taught, rules, lineage))
+        left_open.add(night, judged[-1])
         lineage.add(judged[-1], rules, night.teaches)
         if night.teaches:
             taught.append(judged[-1])
@@ -87,30 +100,40 @@ def _judge(
     deciding: Sequence[Verdict],
     lineage: Lineage,
 ) -> list[Verdict]:
-    """Judge one metric; ``deciding`` has the verdicts on the one that decides, if that is past."""
+    """Judge one metric.
+
+    Args:
+        metric: Its name.
+        grounds: What the results and the hosts of the night allow to be said.
+        earlier: The verdicts of earlier nights.
+        deciding: The verdicts on the metric that decides, if that is judged already.
+        lineage: The accepted builds.
+    """
     measured = [one for one in grounds.night.measured if one.metric == metric]
     objections = [(one, grounds.objection(one)) for one in measured]
-    verdicts = [grounds.without(one, *why) for one, why in objections if why is not None]
+    verdicts = [
+        _with_medians(grounds.without(one, *why), one) for one, why in objections if why is not None
+    ]
     fit = [one for one, why in objections if why is None]
     if not fit:
         return verdicts
     past = Past(earlier, metric, grounds.rules.mode)
     if metric == grounds.rules.metric:
-        found = judge_deciding(fit, grounds, past, lineage)
-    else:
-        found = judge_informing(fit, grounds, past, deciding)
-    by_query = {one.query: one for one in fit}
-    return verdicts + [grounds.with_gaps(x, by_query.get(x.query)) for x in found]
+        return verdicts + judge_deciding(fit, grounds, past, lineage)
+    return verdicts + judge_informing(fit, grounds, past, deciding)
 
 
-def _with_medians(verdict: Verdict, measured: Measured | None) -> Verdict:
-    """Return the verdict with the medians of the pairs that its ratio is of, if it has pairs."""
-    verdict = replace(verdict, repetitions=verdict.pairs)
-    if measured is None:
-        return verdict
-    candidate, baseline = measured.medians(fresh=verdict.fresh_pairs > 0)
+def _with_medians(verdict: Verdict, measured: Measured, rounds: int = 1) -> Verdict:
+    """Return the verdict with the medians of the pairs of its first ``rounds`` rounds."""
+    candidate, baseline = measured.medians(rounds)
     basis = None if candidate is None and baseline is None else measured.basis
-    return replace(verdict, candidate=candidate, baseline=baseline, basis=basis)
+    return replace(
+        verdict,
+        candidate=candidate,
+        baseline=baseline,
+        basis=basis,
+        repetitions=verdict.pairs,
+    )
 
 
 def _absent(grounds: Grounds, judged: set[str]) -> list[Verdict]:
@@ -133,95 +156,160 @@ def _all_queries(night: MeasuredNight) -> list[str]:
 def judge_deciding(
     fit: Sequence[Measured], grounds: Grounds, past: Past, lineage: Lineage
 ) -> list[Verdict]:
-    """Judge the metric that decides: two stages per query, slow drift, creep, and the suite."""
+    """Judge the metric that decides: each query by its rounds, drift, creep, and the suite.
+
+    Args:
+        fit: The queries that have ground for a verdict.
+        grounds: What the results and the hosts of the night allow to be said.
+        past: The verdicts of earlier nights.
+        lineage: The accepted builds.
+    """
     rules = grounds.rules
-    ratios = log_ratios([one.pairs for one in fit])
-    history, widening = _history(fit, grounds, past), _widening(fit, grounds)
-    doubts = [grounds.doubt(one) for one in fit]
-    fresh_of = [() if doubt else one.fresh for one, doubt in zip(fit, doubts, strict=True)]
-    again = np.asarray([grounds.widening(grounds.grade_again(x.query)) for x in fit])
-    decision = decide(
-        ratios, history, lambda x: log_ratios([fresh_of[i] for i in x[0]]), rules, widening, again
-    )
-    sums, drifts = decision.drift, decision.drift_side
-    seen = smallest_seen(decision.noise, count_of(ratios), rules)
-    second = decision.second
-    places = {index: place for place, index in enumerate(second.picked[0].tolist())}
+    rounds = MeasuredRounds(fit, grounds, past)
+    decision = rounds.decide()
+    final, bounds = decision.final, decision.bounds
+    smallest = smallest_seen(final, decision.usual, rules, bounds)
+    needed = pairs_to_decide(final, rules, bounds)
     verdicts, chains = [], list[Chain]()
-    for index, one in enumerate(fit):
-        slower, faster = float(sums.slower[index]), float(sums.faster[index])
-        verdict = _with_numbers(one, ratios[index], grounds)
-        verdict = replace(verdict, drift_slower=slower, drift_faster=faster)
-        if decision.calibrated[index]:
-            verdict = _around(verdict, decision.first, index, float(seen[index]))
-            drift = _said_of_drift(verdict, float(drifts[index]))
-            if (chain := _chain(verdict, lineage, grounds)) is not None:
-                chains.append(chain)
-                drift = "; ".join(filter(None, (drift, _said_of_chain(chain, lineage, rules))))
-            if (place := places.get(index)) is None:
-                verdict = _quiet(verdict, drift)
-            elif doubts[index]:
-                verdict = _doubted(one, verdict, doubts[index], grounds)
-            else:
-                asked = fresh_pairs(max(verdict.pairs, grounds.night.asked or 0), rules)
-                fresh = _interval(float(second.shift[place]), float(second.noise[place]))
-                verdict = replace(verdict, fresh_pairs=int(second.count[place]))
-                verdict = _loud(verdict, fresh, float(decision.confirmed[index]), drift, asked)
-            verdict = _said_of_host(verdict, grounds)
-        else:
-            verdict = _calibrating(verdict, decision.noise, index, rules)
-        verdicts.append(verdict)
+    for place, one in enumerate(fit):
+        verdict = _with_numbers(one, log_ratios([one.pairs])[0], grounds)
+        verdict = _decided(verdict, decision, place, float(smallest[place]))
+        quiet = []
+        if said := _said_of_drift(verdict, float(decision.drift_side[place])):
+            quiet.append(said)
+        if (chain := _chain(verdict, lineage, grounds)) is not None:
+            chains.append(chain)
+            if said := _said_of_chain(chain, lineage, rules):
+                quiet.append(said)
+        verdict = _judged(verdict, one, decision, place, float(needed[place]), rules)
+        if verdict.value in (Value.OK, Value.UNDECIDED) and quiet:
+            reason = f"{'; '.join(quiet)}; tonight {verdict.reason}"
+            verdict = replace(verdict, value=Value.WATCH, reason=reason)
+        verdict = _said_of_rounds(verdict, rounds, place)
+        verdict = _said_of_host(verdict, one, grounds)
+        verdict = _with_medians(verdict, one, rounds.read[place])
+        verdicts.append(grounds.with_gaps(verdict, one))
     suite = _judge_suite(decision, grounds)
-    return verdicts + [_suite_creep(x, decision, chains, lineage, rules) for x in suite]
+    return verdicts + [_suite_creep(each, decision, chains, lineage, rules) for each in suite]
 
 
 def judge_informing(
     fit: Sequence[Measured], grounds: Grounds, past: Past, deciding: Sequence[Verdict]
 ) -> list[Verdict]:
-    """Judge a metric that informs: on the first pairs only, WATCH at the most."""
+    """Judge a metric that informs: by the first round only, WATCH at the most.
+
+    Args:
+        fit: The queries that have ground for a verdict.
+        grounds: What the results and the hosts of the night allow to be said.
+        past: The verdicts of earlier nights on this metric.
+        deciding: Tonight's verdicts on the metric that decides.
+    """
     rules = grounds.rules
     ratios = log_ratios([one.pairs for one in fit])
-    history = _history(fit, grounds, past)
-    noise, calibrated, first = look(ratios, history, rules, np.zeros(len(fit)))
-    needed = np.maximum(rules.inform_z * first.noise, np.log1p(rules.inform_change))
+    history = history_of(fit, grounds, past)
+    usual = learn(history.shift, history.spread, history.pairs, rules.noise_floor)
+    seen = estimate(ratios, moderate(ratios, usual.pair, rules), usual, np.zeros(len(fit)))
+    needed = np.maximum(rules.inform_z * seen.noise, np.log1p(rules.inform_change))
+    evidence, half = seen.beyond(0.0), seen.half
     values = {verdict.query: verdict.value for verdict in deciding}
     verdicts = []
-    for index, one in enumerate(fit):
-        verdict = _with_numbers(one, ratios[index], grounds)
-        if calibrated[index]:
-            mde = change_of(float(needed[index]) + SEEN * float(first.noise[index]))
-            verdict = _around(verdict, first, index, mde)
-            beyond = abs(float(first.shift[index])) > float(needed[index])
-            verdict = _informed(verdict, beyond, values.get(one.query))
-        else:
-            verdict = _calibrating(verdict, noise, index, rules)
-        verdicts.append(verdict)
+    for place, one in enumerate(fit):
+        verdict = _with_numbers(one, ratios[place], grounds)
+        shift, noise = float(seen.shift[place]), float(seen.noise[place])
+        verdict = replace(
+            verdict,
+            noise=noise,
+            mde=change_of(float(needed[place]) + SEEN * noise),
+            ratio=ratio_of(shift),
+            lo=ratio_of(shift - float(half[place])),
+            hi=ratio_of(shift + float(half[place])),
+        )
+        far = abs(float(evidence[place])) > rules.inform_z
+        far = far and abs(shift) > math.log1p(rules.inform_change)
+        verdict = _informed(verdict, far, values.get(one.query))
+        verdicts.append(grounds.with_gaps(_with_medians(verdict, one), one))
     return verdicts
 
 
-def log_ratios(rows: Sequence[Sequence[Pair]]) -> Array:
-    """Return the log ratios of rows of pairs, (rows, most pairs), NaN where there are fewer."""
-    width = max(len(row) for row in rows)
-    padded = [[pair.ratio for pair in row] + [math.nan] * (width - len(row)) for row in rows]
-    return np.asarray(padded)
+def _decided(verdict: Verdict, decision: Decision, place: int, smallest: float) -> Verdict:
+    """Return the verdict with the numbers of all its pairs.
+
+    Args:
+        verdict: What is known of the query without the decision.
+        decision: What the gate decided.
+        place: The place of the query in the arrays of the decision.
+        smallest: The smallest slowdown that all rounds would find.
+    """
+    final = decision.final
+    return replace(
+        verdict,
+        noise=_of_first_pairs(verdict, decision, place),
+        fresh_pairs=int(final.fresh[place]),
+        mde=smallest,
+        ratio=ratio_of(float(final.shift[place])),
+        lo=ratio_of(float(final.lo[place])),
+        hi=ratio_of(float(final.hi[place])),
+        drift_slower=float(decision.drift.slower[place]),
+        drift_faster=float(decision.drift.faster[place]),
+    )
 
 
-def _history(fit: Sequence[Measured], grounds: Grounds, past: Past) -> Learned:
-    queries = [one.query for one in fit]
-    return past.history(queries, grounds.night.baseline, grounds.rules.history_nights)
+def _of_first_pairs(verdict: Verdict, decision: Decision, place: int) -> float:
+    """Return the deviation of the shift of tonight's first pairs, from which later nights learn."""
+    known = float(decision.first.pairs[place])  # with pairs of earlier nights
+    return float(decision.first.noise[place]) * math.sqrt(known / max(verdict.pairs, 1))
 
 
-def _widening(fit: Sequence[Measured], grounds: Grounds) -> Array:
-    return np.asarray([grounds.widening(grounds.grade(one.query)) for one in fit])
+def _judged(
+    verdict: Verdict, one: Measured, decision: Decision, place: int, needed: float, rules: Gate
+) -> Verdict:
+    """Return the verdict with its value, and the reason in words.
+
+    Args:
+        verdict: The verdict with its numbers.
+        one: The pairs of the query.
+        decision: What the gate decided.
+        place: The place of the query in the arrays of the decision.
+        needed: The pairs that would decide it.
+        rules: The gate.
+    """
+    final = decision.final
+    count = int(final.pairs[place])
+    pairs = f"{count} pairs"
+    if one.before:
+        pairs += f", {len(one.before)} of them of earlier nights"
+    side, beyond = float(final.side[place]), float(final.beyond[place])
+    if side:
+        value, way = (Value.REGRESSION, "slower") if side > 0 else (Value.FASTER, "faster")
+        later = f"{pairs}, {verdict.fresh_pairs} of them after the first round"
+        return replace(verdict, value=value, reason=f"{way}: {_size(verdict)} in {later}")
+    if beyond and final.goes_on[place] and verdict.fresh_pairs < MIN_FRESH_PAIRS:
+        way = "slower" if beyond > 0 else "faster"
+        later = f"{verdict.fresh_pairs} of them after the first round"
+        reason = f"{way}? {_size(verdict)} in {pairs}, {later}; {MIN_FRESH_PAIRS} have to show it"
+        return replace(verdict, value=Value.SUSPECT, reason=reason)
+    if float(final.hi[place]) < math.log1p(rules.matters):
+        excluded = f"a slowdown of {_percent(rules.matters)} is excluded"
+        return replace(verdict, value=Value.OK, reason=f"{_size(verdict)} in {pairs}; {excluded}")
+    more = f"{needed - count:.0f} more pairs would decide {_percent(rules.matters)}"
+    if not math.isfinite(needed):
+        more = f"no number of pairs would decide {_percent(rules.matters)} if the ratio stays so"
+    reason = f"{_range(verdict)} in {pairs}; {more}"
+    return replace(verdict, value=Value.UNDECIDED, reason=reason)
 
 
-def _doubted(one: Measured, verdict: Verdict, doubt: str, grounds: Grounds) -> Verdict:
-    """Return the verdict on a suspect whose fresh pairs say nothing."""
-    why = f"not confirmed, not cleared: while it was measured again, {doubt}"
-    return grounds.without(one, Value.INVALID, f"{_way(verdict)}? {_size(verdict)}; {why}")
+def _said_of_rounds(verdict: Verdict, rounds: MeasuredRounds, place: int) -> Verdict:
+    """Return the verdict with why the pairs of a later round were not read."""
+    one = rounds.fit[place]
+    following = rounds.read[place] + 1
+    doubt = rounds.grounds.doubt(one, following)
+    if not doubt or verdict.value in (Value.OK, Value.REGRESSION, Value.FASTER):
+        return verdict
+    why = f"the pairs of round {following} say nothing: {doubt}"
+    return replace(verdict, reason=f"{verdict.reason}; {why}")
 
 
-def _said_of_host(verdict: Verdict, grounds: Grounds) -> Verdict:
+def _said_of_host(verdict: Verdict, one: Measured, grounds: Grounds) -> Verdict:
     """Return the verdict with what an unsteady host made of its noise."""
     if verdict.noise is None:
         return verdict
@@ -230,9 +318,9 @@ def _said_of_host(verdict: Verdict, grounds: Grounds) -> Verdict:
         usual = math.sqrt(max(verdict.noise**2 - widening**2, 0.0))
         why = f"noise {usual:.1%} widened to {verdict.noise:.1%}: {host.reason}"
         verdict = replace(verdict, reason=f"{verdict.reason}; {why}")
-    again = grounds.grade_again(verdict.query)
-    if verdict.fresh_pairs and again.apart > host.apart:
-        why = f"noise of the fresh pairs widened: {again.reason}"
+    later = grounds.grade_later(one)
+    if verdict.fresh_pairs and later.apart > host.apart:
+        why = f"noise of all pairs widened: {later.reason}"
         verdict = replace(verdict, reason=f"{verdict.reason}; {why}")
     return verdict
 
@@ -243,29 +331,23 @@ def _with_numbers(one: Measured, ratios: Array, grounds: Grounds) -> Verdict:
     return replace(blank, pairs=int(count_of(ratios)), **one_night_numbers(one))
 
 
-def _calibrating(verdict: Verdict, noise: Noise, index: int, rules: Gate) -> Verdict:
-    nights = f"{int(noise.nights[index])} of {rules.calibration_nights} nights"
-    reason = f"{nights} to learn the noise from; {_size(verdict)}"
-    return replace(verdict, value=Value.CALIBRATING, reason=reason)
-
-
-def _around(verdict: Verdict, first: First, index: int, mde: float) -> Verdict:
-    noise = float(first.noise[index])
-    return replace(verdict, noise=noise, mde=mde, **_interval(float(first.shift[index]), noise))
-
-
-def _interval(shift: float, noise: float) -> dict[str, Any]:
-    """Return ratio, lo and hi of a log shift with its 95 % interval."""
-    low, high = shift - WIDTH * noise, shift + WIDTH * noise
-    return {"ratio": ratio_of(shift), "lo": ratio_of(low), "hi": ratio_of(high)}
-
-
 def _size(verdict: Verdict) -> str:
     return f"ratio {verdict.ratio:.3f} ({verdict.lo:.3f} to {verdict.hi:.3f})"
 
 
-def _way(suspect: Verdict) -> str:
-    return "slower" if (suspect.shift or 0) > 0 else "faster"
+def _percent(share: float) -> str:
+    return f"{100 * share:g} %"
+
+
+def _range(verdict: Verdict) -> str:
+    """Return the interval in words: between 3.8 % faster and 14.1 % slower."""
+    lo, hi = verdict.lo or 1.0, verdict.hi or 1.0
+    low, high = _percent(round(abs(lo - 1), 3)), _percent(round(abs(hi - 1), 3))
+    if lo < 1 < hi:
+        return f"between {low} faster and {high} slower"
+    if hi <= 1:
+        return f"between {high} and {low} faster"
+    return f"between {low} and {high} slower"
 
 
 def _said_of_drift(verdict: Verdict, side: float) -> str:
@@ -294,69 +376,43 @@ def _suite_creep(
     """Return the verdict on the suite; WATCH where only the accepted builds together are slower."""
     if suite.value is not Value.OK or len(chains) < rules.suite_queries:
         return suite
-    noises = decision.first.noise[decision.calibrated].tolist()
+    noises = decision.first.noise.tolist()
     chain = suite_chain(chains, shared_noise(suite.noise, noises))
     if not (said := _said_of_chain(chain, lineage, rules)):
         return suite
     return replace(suite, value=Value.WATCH, reason=f"{said}; tonight the {suite.reason}")
 
 
-def _quiet(verdict: Verdict, drift: str) -> Verdict:
-    if drift:
-        return replace(verdict, value=Value.WATCH, reason=f"{drift}; tonight {_size(verdict)}")
-    return replace(verdict, reason=f"{_size(verdict)}, {verdict.mde:.1%} could be seen")
-
-
-def _loud(
-    verdict: Verdict, fresh: Mapping[str, Any], side: float, drift: str, asked: int
-) -> Verdict:
-    """Return the verdict on a suspect that was to have ``asked`` fresh pairs.
-
-    ``fresh`` has the numbers of those that there are; ``side`` is 0 where they did not confirm.
-    """
-    first, way, count = _size(verdict), _way(verdict), verdict.fresh_pairs
-    if count < MIN_FRESH_PAIRS:
-        reason = f"{way}? {first}; {count} of {asked} fresh pairs: not confirmed, not cleared"
-        return replace(verdict, value=Value.SUSPECT, reason=reason)
-    verdict = replace(verdict, **fresh)
-    of = f" of {asked}" if count < asked else ""
-    found = f"{_size(verdict)} in {count}{of} fresh pairs, after {first}"
-    if side > 0:
-        return replace(verdict, value=Value.REGRESSION, reason=f"slower: {found}")
-    if side < 0:
-        return replace(verdict, value=Value.FASTER, reason=f"faster: {found}")
-    if count < (needed := clearing_pairs(asked)):
-        reason = f"{way}? {found}: {needed} fresh pairs are needed to clear it"
-        return replace(verdict, value=Value.SUSPECT, reason=reason)
-    if drift:
-        return replace(verdict, value=Value.WATCH, reason=f"{drift}; tonight not {way}: {found}")
-    return replace(verdict, value=Value.UNCONFIRMED, reason=f"not {way}: {found}")
-
-
 def _informed(verdict: Verdict, beyond: bool, deciding: Value | None) -> Verdict:
     if not beyond:
-        return _quiet(verdict, "")
+        return replace(verdict, reason=f"{_size(verdict)}, {verdict.mde:.1%} could be seen")
     shift = verdict.shift or 0.0
     way = f"{'more' if shift > 0 else 'less'}: {_size(verdict)}"
     if not metric_of(verdict.metric).worse(shift):
         return replace(verdict, value=Value.FASTER, reason=way)
-    waits = deciding in (Value.OK, Value.UNCONFIRMED, Value.FASTER)
+    waits = deciding in (Value.OK, Value.FASTER)
     cause = ", CPU time is not: it waits for something" if waits else ""
     return replace(verdict, value=Value.WATCH, reason=f"{way}{cause}")
 
 
 def _judge_suite(decision: Decision, grounds: Grounds) -> list[Verdict]:
-    """Return the verdict on the suite, none when too few queries are calibrated."""
+    """Return the verdict on the suite, none when too few queries are measured."""
     rules = grounds.rules
-    count = int(np.sum(decision.calibrated))
+    count = int(np.sum(~np.isnan(decision.final.shift)))
     if count < rules.suite_queries:
         return []
     shift, noise = float(decision.suite_shift), float(decision.suite_noise)
-    known = np.where(decision.calibrated, decision.first.shift, np.nan)
-    ratio = float(mean_shift(known, decision.confirmed != 0))
-    numbers = _interval(ratio, noise) | {"mde": change_of((rules.suite_z + SEEN) * noise)}
-    verdict = grounds.blank(SUITE, rules.metric, Value.OK, "")
-    verdict = replace(verdict, **numbers, shift=shift, noise=noise, pairs=count)
+    verdict = replace(
+        grounds.blank(SUITE, rules.metric, Value.OK, ""),
+        ratio=ratio_of(shift),
+        lo=ratio_of(shift - WIDTH * noise),
+        hi=ratio_of(shift + WIDTH * noise),
+        mde=change_of((rules.suite_z + SEEN) * noise),
+        shift=shift,
+        noise=noise,
+        pairs=count,
+        repetitions=count,
+    )
     if float(decision.suite_side) == 0:
         return [replace(verdict, reason=f"geometric mean of {count} queries: {_size(verdict)}")]
     slower = float(decision.suite_side) > 0

@@ -14,18 +14,15 @@ Query = TypeVar("Query")
 
 MIN_FRESH_PAIRS = 4
 """Below this nothing is confirmed: 3 that agree are chance once in 8 (``location.agree``)."""
-CLEARING = 0.8
-"""Share of the fresh pairs asked for that clears a suspicion: one lost repetition is no verdict."""
 
 
-def fresh_pairs(pairs: int, rules: Gate) -> int:
-    """Return the number of fresh pairs for a suspect that had ``pairs`` first pairs."""
-    return max(pairs * rules.confirmation, MIN_FRESH_PAIRS)
+def rounds_from(first: int, rules: Gate) -> tuple[int, ...]:
+    """Return the pairs of each round of a night whose first round has ``first`` pairs.
 
-
-def clearing_pairs(asked: int) -> int:
-    """Return how many of the fresh pairs asked for must be whole to clear a suspicion."""
-    return max(math.ceil(CLEARING * asked), MIN_FRESH_PAIRS)
+    The later rounds grow and shrink with the first one; no round is empty.
+    """
+    usual = rules.rounds[0]
+    return first, *(max(math.ceil(pairs * first / usual), 1) for pairs in rules.rounds[1:])
 
 
 def query_order(queries: Sequence[Query], seed: int) -> list[Query]:

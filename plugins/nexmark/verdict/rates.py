@@ -29,7 +29,7 @@ class Test(StrEnum):
 
 def alarmed(value: Value) -> bool | None:
     """Tell whether a self-test alarmed: REGRESSION alone, not SUSPECT; None without a verdict."""
-    if value in (Value.CALIBRATING, Value.INVALID, Value.MISSING, Value.SOURCE_BOUND):
+    if value in (Value.NO_BASELINE, Value.INVALID, Value.MISSING, Value.SOURCE_BOUND):
         return None
     return value is Value.REGRESSION
 

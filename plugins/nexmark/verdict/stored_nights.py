@@ -17,14 +17,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from nexmark.model import ARMS, CANARY, JUDGED, SUITE, Basis, grouped
-from nexmark.verdict.measured_night import Canary, Measured, MeasuredNight, canaries_of, pairs_of
+from nexmark.model import ARMS, CANARY, FIRST_ROUND, MOST_ROUNDS, SUITE, Basis, grouped
+from nexmark.verdict.measured_night import Canary, Measured, MeasuredNight, canaries_of, rounds_of
 from nexmark.verdict.verdict import Verdict
 
 COLUMNS = ("night", "query", "stage", "pair", "arm", "order", "metric", "value")
 OUT = ("night", "query", "metric", "verdict", "ratio", "lo", "hi", "mde", "gate_version")
 OPTIONAL = ("asked", "queries", "baseline", "candidate", "basis", "teaches", "host", "group")
-STAGES, NO_STAGE = {"1": 1, "2": 2}, {"": 0, "0": 0}
+STAGES = {str(number): number for number in range(FIRST_ROUND, MOST_ROUNDS + 1)}
+NO_STAGE = {"": 0, "0": 0}
 TEACHES = {"": True, "1": True, "0": False}
 BASES: Mapping[str, Basis | None] = {"": None} | {str(basis): basis for basis in Basis}
 Known = TypeVar("Known")
@@ -32,6 +33,7 @@ CANARY_ARMS = ("", "before", "after", *ARMS)
 REMEMBERED = 7
 """A query that ran in at least one of the last nights is expected; this is their number."""
 _QUOTED = 60
+_ROUND = f"a round, {FIRST_ROUND} to {MOST_ROUNDS}"
 
 
 class MalformedError(ValueError):
@@ -144,7 +146,7 @@ def _row(cells: Sequence[str], places: Mapping[str, int], line: int) -> _Row:
         line,
         text["night"],
         text["query"],
-        _one_of("stage", text["stage"], line, STAGES | (NO_STAGE if canary else {}), "1 or 2"),
+        _one_of("stage", text["stage"], line, STAGES | (NO_STAGE if canary else {}), _ROUND),
         _whole("pair", text["pair"], line, canary),
         _one_of("arm", text["arm"], line, arms, " or ".join(filter(None, arms))),
         # The place in time as far as it is a number; only canaries need it.
@@ -207,10 +209,9 @@ def _night(name: str, rows: Sequence[_Row]) -> MeasuredNight:
     series = grouped(figures, lambda row: (row.query, row.metric))
     measured = []
     for query, metric in sorted(series, key=lambda key: (_natural(key[0]), key[1])):
-        own = series[query, metric]
-        stages = [[(x.pair, x.arm, x.value) for x in own if x.stage == stage] for stage in JUDGED]
-        first, fresh = (pairs_of(stage, ARMS) for stage in stages)
-        measured.append(Measured(query, metric, first, fresh, own[-1].basis))
+        of_query = series[query, metric]
+        first, *later = rounds_of(((x.stage, x.pair, x.arm, x.value) for x in of_query), ARMS)
+        measured.append(Measured(query, metric, first, tuple(later), of_query[-1].basis))
     in_order = sorted((row for row in readings if row.of_host), key=_moment)
     of_hosts = canaries_of((x.metric, x.host or "", x.group, x.arm, x.value) for x in in_order)
     groups = {canary.group for canary in of_hosts}

@@ -10,8 +10,8 @@ from nexmark.model import Basis, Mode, QueryKey, Value, is_red
 class Verdict:
     """The verdict on one metric of one query in one night; ``reason`` is one line.
 
-    ``ratio`` is candidate / baseline with its 95 % interval ``lo``, ``hi``; of a confirmed suspect
-    it is from the fresh pairs, which were not chosen for being extreme. ``mde`` is the smallest
+    ``ratio`` is candidate / baseline with its 95 % interval ``lo``, ``hi``, from the pairs of
+    all rounds; ``fresh_pairs`` counts the pairs after the first one. ``mde`` is the smallest
     slowdown that this night could have seen (0.07 is 7 %). ``decides``: it may turn the night red.
 
     Later nights learn from ``shift`` and ``spread`` of the first ``pairs`` (log), their ``noise``,

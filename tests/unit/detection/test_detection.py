@@ -20,10 +20,13 @@ from bench.detection.rows import CPU, effect
 from nexmark.config import BUILD_DAG_ID, load
 from nexmark.config.load import load_gate
 from nexmark.errors import NexmarkError
-from nexmark.model import Arm, Stage
+from nexmark.model import Arm
 from nexmark.store import BuildRecord
-from nexmark.verdict.nightly import judge_night, suspects
+from nexmark.verdict.measured_night import Measured, MeasuredNight
+from nexmark.verdict.nightly import going_on, judge_night
+from nexmark.verdict.order import rounds_from
 from tests.unit.store.night_builder import canary, paired, record_pair, validate
+from tests.unit.verdict.gate_builder import around
 
 SLOW = 1.2
 PAIRS, NIGHTS = 4, 3  # the fewest nights that there may be
@@ -53,6 +56,7 @@ class Recorded(Bench):
             teaches=not (on_demand or "--candidate-conf" in given),
         )
         gate = load_gate(self.directory / conf / "gate.yaml")
+        gate = gate if night.teaches else gate.for_comparison()
         rng = np.random.default_rng(number)
         with self.store() as store:
             store.record_night(night)
@@ -79,8 +83,9 @@ class Recorded(Bench):
             for query in queries:
                 measure(query, 1, pairs)
             earlier = store.earlier(night.run, gate.remembered)
-            for query in suspects(store.paired_night(night.run), earlier, gate):
-                measure(query, Stage.FRESH, 2 * pairs)
+            for number, count in enumerate(rounds_from(pairs, gate)[1:], 2):
+                for query in going_on(store.paired_night(night.run), earlier, gate, number):
+                    measure(query, number, count)
             store.record_verdicts(
                 night.run, judge_night(store.paired_night(night.run), earlier, gate)
             )
@@ -111,13 +116,14 @@ def test_each_cause_has_a_line_with_true_effect_verdict_pairs_and_time(
         ["sort", "q5"],
         ["older", "q5"],
     ]
+    _, second, *_ = rounds_from(PAIRS, load_gate().for_comparison())
     for line in lines[:2]:
-        assert " OK " in line or " UNCONFIRMED " in line
+        assert " OK " in line
         assert line.split()[-2] == str(NIGHTS * PAIRS + PAIRS)
     for line in lines[2:]:
         assert " REGRESSION " in line
         assert 1.17 < float(line.split()[2]) < 1.23
-        assert line.split()[-3:] == [f"{PAIRS}+{2 * PAIRS}", str(3 * PAIRS + 6), "0.5"]
+        assert line.split()[-3:] == [f"{PAIRS}+{second}", str(PAIRS + second + 6), "0.5"]
 
 
 def test_noise_is_learned_from_real_pairs_in_their_order(home: Path) -> None:
@@ -142,7 +148,7 @@ def test_noise_is_learned_from_real_pairs_in_their_order(home: Path) -> None:
             if row.arm == Arm.CANDIDATE
         ]
         assert cut == whole
-        assert {x.value for night in nights for x in store.verdicts(night.id)} == {"CALIBRATING"}
+        assert {x.value for night in nights for x in store.verdicts(night.id)} == {"OK"}
         assert [x.night_id for x in store.acceptances()] == [learned.run]
 
 
@@ -223,11 +229,15 @@ def test_the_true_effect_is_that_of_all_pairs(home: Path) -> None:
         assert effect(store, [], "q5", CPU) is None
 
 
-def test_the_gate_of_nights_that_only_measure_suspects_nothing(home: Path) -> None:
+def test_the_gate_of_nights_that_only_measure_has_one_round(home: Path) -> None:
     bench = Recorded(home, Settings("", PAIRS, NIGHTS))
+    rng = np.random.default_rng(1)
     gates = {name: load_gate(bench.directory / name / "gate.yaml") for name in (JUDGING, MEASURING)}
-    assert gates[JUDGING].calibration_nights == NIGHTS
-    assert gates[MEASURING].calibration_nights > 20
+    slower = MeasuredNight("n", (Measured("q5", CPU, around(1.5, PAIRS, rng)),))
+    for gate in (gates[MEASURING], gates[MEASURING].for_comparison()):
+        assert going_on(slower, [], gate, 2) == []
+    for gate in (gates[JUDGING], gates[JUDGING].for_comparison()):
+        assert going_on(slower, [], gate, 2) == ["q5"]
     assert {gate.pairs for gate in gates.values()} == {PAIRS}
     assert {gate.self_test for gate in gates.values()} == {0}
 

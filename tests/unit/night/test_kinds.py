@@ -90,7 +90,7 @@ def test_a_kind_is_planned_by_its_own_class(night: Night) -> None:
     assert isinstance(kind_of(night.workload), Soak)
     assert "soak: lasts longer than a night" in list(find_problems(night))
     assert list(self_test_of(night, ["q0", "q5"], 0)) == [Arm.CONTROL]
-    assert not flight_recordings.can_record(night, {"q5": [Arm.CANDIDATE]})
+    assert not flight_recordings.can_record(night)
 
 
 def test_a_kind_says_what_its_repetitions_run(night: Night, deployments: Deployments) -> None:

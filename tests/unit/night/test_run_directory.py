@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from nexmark.config import paths
-from nexmark.model import Arm, Stage
+from nexmark.model import Arm
 from nexmark.night import run_directory
 from nexmark.night.run_directory import (
     ApplicationDirectory,
@@ -96,9 +96,9 @@ def test_why_a_measurement_was_dropped_outlives_the_next_try(tmp_path: Path) -> 
 
 
 def test_a_run_has_its_directory_by_stage_and_arm(tmp_path: Path) -> None:
-    run = Run(query="q5", number=2, arm=Arm.CONTROL, stage=Stage.FRESH)
-    assert RunDirectory(tmp_path).application(run).path == tmp_path / "q5" / "fresh-control-rep-2"
-    assert (run.label, run.group) == ("q5 fresh-control-rep-2", "confirmation")
+    run = Run(query="q5", number=2, arm=Arm.CONTROL, stage=2)
+    assert RunDirectory(tmp_path).application(run).path == tmp_path / "q5" / "round-2-control-rep-2"
+    assert (run.label, run.group) == ("q5 round-2-control-rep-2", "round_2")
 
 
 def test_readings_are_read_as_they_were_written(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from nexmark.attribution.explained import ChangeKind
 from nexmark.evidence.explaining import attribution_of
 from nexmark.evidence.night_evidence import make_report
 from nexmark.measure.operator_times import repetition_parts
-from nexmark.model import Arm, Stage, Value
+from nexmark.model import PROFILED, Arm, Value
 from nexmark.store import RepetitionRecord, Store, ValidationRecord
 from nexmark.store.gate_rows import observed
 from nexmark.verdict.verdict import Verdict
@@ -115,7 +115,7 @@ def test_a_pair_with_a_flight_recorder_explains_nothing(recorded: Store) -> None
     """The recorder costs CPU time, more in one arm than in the other."""
     before = attribution_of(recorded, RUN, "q5")
     for arm, cpu_s in ((Arm.CANDIDATE, 99.0), (Arm.BASELINE, 50.0)):
-        made = repetition(arm, 1, stage=Stage.PROFILED)
+        made = repetition(arm, 1, stage=PROFILED)
         assert made.measurement is not None
         figures = replace(made.measurement, cpu_s_per_mevent=cpu_s / EVENTS * 1e6)
         recorded.record_repetition(replace(made, measurement=figures))

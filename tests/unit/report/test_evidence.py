@@ -16,7 +16,7 @@ from nexmark.evidence.alarms import alarm_groups
 from nexmark.evidence.night_rows import night_rows
 from nexmark.evidence.query_evidence import query_evidence
 from nexmark.measure.cpu_series import CpuSeries
-from nexmark.model import Value
+from nexmark.model import PROFILED, Value
 from nexmark.report.evidence_files import DRAWN, write_evidence
 from nexmark.store import BuildRecord, RepetitionRecord, Store
 from nexmark.verdict.verdict import Verdict
@@ -166,7 +166,7 @@ def test_the_evidence_of_an_alarm_has_everything_it_rests_on(
 def test_a_repetition_that_is_not_judged_is_in_no_pair(
     store: Store, run: str, tmp_path: Path
 ) -> None:
-    store.record_repetition(RepetitionRecord(run, "q5", 1, stage=7, measurement=cpu(99.0)))
+    store.record_repetition(RepetitionRecord(run, "q5", 1, stage=PROFILED, measurement=cpu(99.0)))
     assert write_evidence(tmp_path, store, run).problems == ()
     found = read(tmp_path / "alarms" / "q5" / "evidence.json")
     assert {x["stage"] for x in found["pairs"]} == {1, 2}

@@ -14,12 +14,12 @@ from store_builder import by_bounds, measurement, night, record, repetition
 from nexmark.cli.app import main
 from nexmark.config import BUILD_DAG_ID
 from nexmark.evidence.night_evidence import Report, make_report
-from nexmark.model import Stage, Value
+from nexmark.model import PROFILED, Value
 from nexmark.report.evidence_files import write_report
 from nexmark.report.table import report_text
 from nexmark.store import Store, StoreError, ValidationRecord
 from nexmark.verdict.bounds import judge
-from tests.unit.store.night_builder import RULES, paired, record_night, record_pair
+from tests.unit.store.night_builder import RULES, paired, record_night, record_pair, validate
 from tests.unit.store.night_builder import judge as judge_paired
 
 RUN = night().run
@@ -66,8 +66,8 @@ class TestRows:
         store.record_repetition(repetition(RUN, "q5", measurement=measurement(10.0)))
         before = make_report(store, RUN).rows
         slow = measurement(99.0, cpu_s=99.0, wall_s=99.0)
-        store.record_repetition(repetition(RUN, "q5", stage=Stage.PROFILED, measurement=slow))
-        lost = repetition(RUN, "q0", stage=Stage.PROFILED, failed="no such option")
+        store.record_repetition(repetition(RUN, "q5", stage=PROFILED, measurement=slow))
+        lost = repetition(RUN, "q0", stage=PROFILED, failed="no such option")
         store.record_repetition(lost)
         assert make_report(store, RUN).rows == before
 
@@ -152,25 +152,32 @@ class TestLines:
         assert "nexmark accept" not in report_text(report)
 
     @pytest.mark.parametrize("tried", [{"dag_id": BUILD_DAG_ID}, {}])
-    def test_what_was_tried_and_has_no_verdict_says_what_would_give_one(
+    def test_a_first_night_has_a_verdict_whoever_asked_for_it(
         self, store: Store, tried: dict[str, Any]
     ) -> None:
-        made = paired(queries=["q5"], gate_spec={"calibration_nights": 10}, teaches=False, **tried)
+        made = paired(queries=["q5"], teaches=False, **tried)
         judge_paired(store, record_night(store, made))
-        what, why, after = make_report(store, made.run).lines[:3]
-        assert what.startswith("NIGHT OK: 1 compared, no verdict yet; CPU ")
-        assert "q5: 0 of 4 nights to learn the noise from; ratio " in why
-        assert after.startswith("Next: go by ratio and interval (more repetitions narrow it)")
-        assert (
-            "10 nights: nexmark run --engine spark-4.3.0 --workload smoke --cluster local" in after
-        )
+        what, _, after = make_report(store, made.run).lines[:3]
+        assert what.startswith("NIGHT OK: 1 unchanged; CPU ")
+        assert after == "Next: nothing to do."
 
-    def test_a_night_without_a_verdict_teaches_the_gate(self, store: Store) -> None:
-        made = paired(queries=["q5"])
-        judge_paired(store, record_night(store, made))
-        assert "the gate learns the noise of each query night by night" in "".join(
-            make_report(store, made.run).lines
-        )
+    def test_an_undecided_query_is_named_with_the_range_and_what_would_decide_it(
+        self, store: Store
+    ) -> None:
+        made = paired(queries=["q0", "q5"])
+        store.record_night(made)
+        validate(store, made.run, made.queries)
+        for query, apart in (("q0", 0.01), ("q5", 0.2)):
+            for pair in (1, 2, 3):
+                figure = 10 * (1 + apart * (-1) ** (pair + 1))
+                record_pair(store, made.run, query, pair, candidate=figure, baseline=10)
+        judge_paired(store, made.run)
+        what, why, after = make_report(store, made.run).lines[:3]
+        assert what.startswith("NIGHT OK: 1 undecided (q5); 1 unchanged; ")
+        assert why.startswith("Why: q5: between ")
+        assert " faster and " in why
+        assert " more pairs would decide 10 %" in why
+        assert after.startswith("Next: measure more pairs of q5: nexmark build --continue ")
 
     def test_a_green_night_has_nothing_to_do(self, store: Store) -> None:
         judged(store)
@@ -256,7 +263,7 @@ class TestFiles:
         assert content["night"]["started"] == "2026-11-22T04:00:00+00:00"
         assert [x["query"] for x in content["rows"]] == ["q0", "q5"]
         assert content["validations"][1]["failures"] == ["3 rows missing"]
-        assert {x["value"] for x in content["verdicts"]} == {"CALIBRATING", "INVALID"}
+        assert {x["value"] for x in content["verdicts"]} == {"NO BASELINE", "INVALID"}
         assert len(content["repetitions"]) == 2
 
 
@@ -308,7 +315,7 @@ class TestFailedRepetitions:
         run = record_night(store, made)
         lost = {"failed": "the application failed: java.lang.OutOfMemoryError"}
         record_pair(store, run, "q5", 2, candidate=lost)
-        judge_paired(store, run, RULES.model_copy(update={"calibration_nights": 0}))
+        judge_paired(store, run, RULES)
         what, why, after = make_report(store, run).lines[:3]
         assert what.startswith("NIGHT OK: 2 unchanged; 1 with repetitions that failed (q5); ")
         assert why.startswith("Why: q5: 3 of 4 pairs: ratio ")

@@ -64,9 +64,9 @@ def test_evidence_report_and_page_have_the_same_rate_of_one_version(store: Store
     ("value", "expected"),
     [
         (Value.REGRESSION, True),
-        *((x, False) for x in (Value.SUSPECT, Value.UNCONFIRMED, Value.WATCH, Value.OK)),
+        *((x, False) for x in (Value.SUSPECT, Value.UNDECIDED, Value.WATCH, Value.OK)),
         (Value.FASTER, False),
-        *((x, None) for x in (Value.INVALID, Value.MISSING, Value.CALIBRATING)),
+        *((x, None) for x in (Value.INVALID, Value.MISSING, Value.NO_BASELINE)),
     ],
 )
 def test_a_self_test_alarmed_where_it_is_a_regression(value: Value, expected: bool | None) -> None:

@@ -116,7 +116,7 @@ def test_every_line_is_as_wide_as_the_others_and_fits() -> None:
         events=10**12,
         wall_s=99999.0,
         cpu_s=999999.0,
-        verdict=verdict(Value.CALIBRATING),
+        verdict=verdict(Value.NO_BASELINE),
     )
     lines = render_table([row(), widest, Row("q9", result="unverified")]).splitlines()
     assert len({len(line) for line in lines}) == 1

@@ -59,7 +59,7 @@ def config() -> Config:
     """Two run directories, the rows of three nights, and a gate that learns from two."""
     found = load()
     limits = {"schedule": None, "event_log_nights": 1, "run_nights": 2, "raw_row_nights": 3}
-    small = {"history_nights": 1, "creep_nights": 2, "calibration_nights": 1}
+    small = {"history_nights": 1, "creep_nights": 2}
     return found.model_copy(
         update={
             "retention": Retention.model_construct(**limits, builds=2),
@@ -231,8 +231,6 @@ def test_a_baseline_that_was_taken_back_goes(store: Store, config: Config) -> No
 
 def test_the_nights_of_an_open_alarm_stay(store: Store, config: Config) -> None:
     """The one in which it began, the one before it, and the newest judged one."""
-    wide = config.gate.model_copy(update={"calibration_nights": 4})
-    config = config.model_copy(update={"gate": wide})
     good = [night(store, days) for days in range(19, 14, -1)]
     red = [night(store, days, slower=1.5) for days in range(14, 9, -1)]
     states = {store.verdicts(run)[0].red for run in red}

@@ -19,7 +19,7 @@ from nexmark.rollout.rolling import resumed, roll, table, write_page
 from nexmark.rollout.state import Rollout, RolloutStage, file_of
 from nexmark.store import Store, open_store
 from nexmark.store.table_rows import CompatibilityRow
-from tests.unit.store.night_builder import judge, paired, record_pair, validate
+from tests.unit.store.night_builder import PAIRS, judge, paired, record_pair, second_round, validate
 
 CONF = {"spark.sql.shuffle.partitions": "16"}
 CARRIED = "the second side asked for 16, the checkpoint has 2"
@@ -60,10 +60,19 @@ def survives(query: str, backward: str = "right") -> CompatibilityRow:
 
 
 class Nights:
-    """Measures stages: `slower` has the ratio of queries that are not the same."""
+    """Measures stages, with a second round of queries that go on.
 
-    def __init__(self, slower: dict[str, float], backward: str = "right", **night: Any) -> None:
-        self.slower, self.backward, self.night = slower, backward, night
+    `slower` has the ratio of queries that are not the same, `apart` by how much pairs differ.
+    """
+
+    def __init__(
+        self,
+        slower: dict[str, float],
+        backward: str = "right",
+        apart: float = 0.001,
+        **night: Any,
+    ) -> None:
+        self.slower, self.backward, self.apart, self.night = slower, backward, apart, night
         self.measured: list[str] = []
 
     def __call__(self, queries: Sequence[str]) -> str:
@@ -79,13 +88,19 @@ class Nights:
             store.record_night(made)
             validate(store, made.run, queries)
             for query in queries:
-                for pair in (1, 2, 3):
-                    figure = 10.0 * self.slower.get(query, 1.0) * (1 + pair / 1000)
-                    record_pair(store, made.run, query, pair, candidate=figure, baseline=10.0)
+                self.pairs(store, made.run, query, 1, PAIRS)
+            for query in second_round(store, made.run):
+                self.pairs(store, made.run, query, 2, 2 * PAIRS)
             stateful = [query for query in queries if query not in ("q0", "q1")]
             store.record_compatibility(made.run, [survives(x, self.backward) for x in stateful])
             judge(store, made.run)
         return made.run
+
+    def pairs(self, store: Store, run: str, query: str, stage: int, count: int) -> None:
+        """Record the pairs of a round, one up and one down."""
+        for pair in range(1, count + 1):
+            figure = 10.0 * self.slower.get(query, 1.0) * (1 + self.apart * (-1) ** (pair + 1))
+            record_pair(store, run, query, pair, stage=stage, candidate=figure, baseline=10.0)
 
 
 def silent(text: str) -> None:
@@ -100,7 +115,7 @@ def test_all_stages_are_given_in_turn_and_the_gains_are_shown() -> None:
     text = table(done)
     assert "2 of 2 stages have it" in text
     (line,) = (line for line in text.splitlines() if "q5 " in line)
-    assert "+9.8 % (+9.7 to +9.9)" in line
+    assert re.search(r"\+10\.0 % \(\+9\.\d to \+1[01]\.\d\) +FASTER", line)
     assert f"q5: {CARRIED}" in text
     assert Rollout.read("slow") == done
 
@@ -111,13 +126,43 @@ def test_it_stops_at_the_first_red_stage_and_the_way_back_is_proven() -> None:
     assert nights.measured == ["q0", "q5"]
     assert [stage.state for stage in done.stages] == ["green", "red", "waiting"]
     text = table(done)
-    assert "stopped: stage 2 is red: q5 CALIBRATING: every pair is slower by more than 10%" in text
+    assert "stopped: stage 2 is red: q5 REGRESSION: slower: ratio 1.5" in text
     assert "rolled back: right: the old arm went on from checkpoints of the new one: q5" in text
     assert "nexmark rollout --resume slow --accept 'WHY'" in text
     page = write_page(done).read_text()
     for line in text.splitlines()[-4:]:
         assert str(escape(line)) in page
-    assert re.search(r"q5 +red +-50\.3 % \(-50\.\d to -50\.\d\) +CALIBRATING +same", text)
+    assert re.search(r"q5 +red +-50\.\d % \(-5\d\.\d to -4\d\.\d\) +REGRESSION +same", text)
+
+
+def test_an_undecided_stage_stops_and_says_what_would_decide_it() -> None:
+    """The interval goes from a gain to a slowdown that matters: nobody would go on from there."""
+    nights = Nights({"q5": 1.02}, apart=0.2)
+    done = roll(rollout(("q5",), ("q17",)), nights, opened, silent)
+    assert nights.measured == ["q5"]
+    assert [stage.state for stage in done.stages] == ["undecided", "waiting"]
+    text = table(done)
+    assert re.search(
+        r"stopped: stage 1 is undecided: q5 UNDECIDED: between [\d.]+ % faster and [\d.]+ % slower "
+        r"in 9 pairs; \d+ more pairs would decide 10 %",
+        text,
+    )
+    assert re.search(r"1 +q5 +undecided .*UNDECIDED", text)
+
+
+def test_who_asked_to_go_on_undecided_goes_on_and_that_is_recorded() -> None:
+    nights = Nights({"q5": 1.02}, apart=0.2)
+    asked = rollout(("q5",), ("q17",), go_on_undecided=True)
+    done = roll(asked, nights, opened, silent)
+    assert nights.measured == ["q5", "q17"]
+    assert done.stages[0].state == "accepted"
+    assert "stage 1, accepted undecided, and asked to go on: q5 UNDECIDED" in table(done)
+
+
+def test_who_asked_to_go_on_undecided_does_not_go_on_red() -> None:
+    asked = rollout(("q5",), ("q17",), go_on_undecided=True)
+    done = roll(asked, Nights({"q5": 1.5}), opened, silent)
+    assert [stage.state for stage in done.stages] == ["red", "waiting"]
 
 
 def test_a_way_back_that_is_not_right_is_named() -> None:
@@ -142,7 +187,7 @@ def test_it_goes_on_only_after_somebody_has_accepted_the_red_stage() -> None:
     assert done.next is None
     text = table(done)
     assert "by ada: it has to be" in text
-    assert re.search("1 +q5 +accepted .*CALIBRATING", text)
+    assert re.search("1 +q5 +accepted .*REGRESSION", text)
     assert f"q5, q17: {CARRIED}" in text
 
 
@@ -218,7 +263,7 @@ def test_a_red_stage_that_nobody_accepted_is_refused_in_one_line(
     capsys.readouterr()
     assert main(["rollout", "--resume", "slow"]) == 1
     said = capsys.readouterr()
-    assert said.err.startswith("rollout slow: stage 1 is red: q5 CALIBRATING")
+    assert said.err.startswith("rollout slow: stage 1 is red: q5 REGRESSION")
     assert (said.err.count("\n"), said.out) == (1, "")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from nexmark.config import Gate
 from nexmark.config.load import load_gate
-from nexmark.model import Stage, Value
+from nexmark.model import FIRST_ROUND, Value
 from nexmark.store import (
     BuildRecord,
     NightRecord,
@@ -20,13 +20,19 @@ from nexmark.store import (
     ValidationRecord,
 )
 from nexmark.store.table_rows import CanaryRow
-from nexmark.verdict.nightly import judge_night, suspects
+from nexmark.verdict.nightly import going_on, judge_night
 from nexmark.verdict.verdict import Verdict
 from tests.unit.store.store_builder import STARTED, measurement, night
 
 QUERIES = ("q0", "q5", "q10")
 PAIRS = 3
-RULES: Gate = load_gate().model_copy(update={"calibration_nights": 4, "pairs": PAIRS})
+RULES: Gate = load_gate().model_copy(
+    update={
+        **{"rounds": (PAIRS, 2 * PAIRS), "pursue_z": (1.0,), "false_reds": 0.02, "matters": 0.10},
+        **{"pursue_faster_z": 2.4, "prior_deviation": 0.02, "prior_degrees": 4.0},
+    }
+)
+"""Rules of the tests' own: a query is measured in two rounds at most, and the host is quiet."""
 NOISE = 0.01
 CPU_METRIC = "cpu_s_per_mevent"
 
@@ -59,7 +65,7 @@ def judged(store: Store, number: int, *verdicts: Verdict, **changes: Any) -> str
 
 
 def record_pair(
-    store: Store, run: str, query: str, number: int = 1, *, stage: int = Stage.FIRST, **arms: Any
+    store: Store, run: str, query: str, number: int = 1, *, stage: int = FIRST_ROUND, **arms: Any
 ) -> None:
     """Record a pair: a figure for an arm, or fields of its repetition."""
     for arm, given in arms.items():
@@ -90,10 +96,10 @@ def record_night(
     for query in record.queries:
         ratio = (slower or {}).get(query, 1.0)
         for stage, count in (
-            (Stage.FIRST, record.repetitions),
-            (Stage.FRESH, 2 * record.repetitions),
+            (FIRST_ROUND, record.repetitions),
+            (2, 2 * record.repetitions),
         ):
-            if stage == Stage.FRESH and ratio == 1.0:
+            if stage == 2 and ratio == 1.0:
                 continue
             for pair in range(1, count + 1):
                 noise = float(np.exp(rng.normal(0, NOISE)))
@@ -117,12 +123,12 @@ def record_of_metric(
     repetition: Callable[[float], Mapping[str, Any]],
 ) -> str:
     """Record and judge a night of q0 by a metric; ``repetition`` has the fields for a ratio."""
-    rules = RULES.model_copy(update={"metric": metric, "calibration_nights": 3})
+    rules = RULES.model_copy(update={"metric": metric})
     spec, other = rules.model_dump(mode="json"), BuildRecord("sha-429", "4.2.9", "pypi:4.2.1")
     record = paired(number, queries=("q0",), gate_spec=spec, baseline_builds=[other])
     store.record_night(record)
     validate(store, record.run, ("q0",))
-    for stage, count in ((Stage.FIRST, 3), (Stage.FRESH, 6)):
+    for stage, count in ((FIRST_ROUND, 3), (2, 6)):
         for pair in range(1, count + 1):
             noisy = ratio * (1 + 0.01 * (pair % 3 - 1))
             arms = {"candidate": repetition(noisy), "baseline": repetition(1.0)}
@@ -144,5 +150,6 @@ def judge(store: Store, run: str, rules: Gate = RULES) -> list[Verdict]:
     return verdicts
 
 
-def suspected(store: Store, run: str, rules: Gate = RULES) -> list[str]:
-    return suspects(store.paired_night(run), store.earlier(run, 60), rules)
+def second_round(store: Store, run: str, rules: Gate = RULES) -> list[str]:
+    """The queries that go on to the second round."""
+    return going_on(store.paired_night(run), store.earlier(run, 60), rules, 2)

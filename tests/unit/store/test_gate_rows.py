@@ -11,7 +11,7 @@ import pytest
 
 from nexmark.attribution.explained import Observed, Plan
 from nexmark.measure.executed_plan import Part
-from nexmark.model import Basis, Mode, Stage, Value
+from nexmark.model import PROFILED, Basis, Mode, Value
 from nexmark.store import BuildRecord, RepetitionRecord, Store, ValidationRecord
 from nexmark.store.gate_rows import observed
 from nexmark.store.table_rows import CompatibilityRow
@@ -52,7 +52,7 @@ class TestNight:
     def test_it_is_whole(self, begun: Store) -> None:
         validate(begun, RUN, ["q0", "q5"])
         record_pair(begun, RUN, "q5", candidate=12, baseline=9)
-        record_pair(begun, RUN, "q5", stage=Stage.FRESH, candidate=15, baseline=9)
+        record_pair(begun, RUN, "q5", stage=2, candidate=15, baseline=9)
         record_pair(begun, RUN, "q0", candidate={"failed": "lost"}, baseline=6)
         begun.record_canary(RUN, [canary("before", 5, group="q0"), canary("after", math.nan)])
         night = begun.paired_night(RUN)
@@ -72,9 +72,9 @@ class TestNight:
             candidate="sha-430",
         )
         assert night.measured == (
-            Measured("q5", CPU, (Pair(1, 12, 9),), (Pair(1, 15, 9),), "steady"),
-            Measured("q5", "wall_s", (Pair(1, 4, 3),), (Pair(1, 5, 3),)),
-            Measured("q5", "batch_ms_p99", (Pair(1, 480, 360),), (Pair(1, 600, 360),)),
+            Measured("q5", CPU, (Pair(1, 12, 9),), ((Pair(1, 15, 9),),), "steady"),
+            Measured("q5", "wall_s", (Pair(1, 4, 3),), ((Pair(1, 5, 3),),)),
+            Measured("q5", "batch_ms_p99", (Pair(1, 480, 360),), ((Pair(1, 600, 360),),)),
             Measured("q0", CPU, (Pair(1, None, 6),), (), "steady"),
             Measured("q0", "wall_s", (Pair(1, None, 2),)),
             Measured("q0", "batch_ms_p99", (Pair(1, None, 240),)),
@@ -234,7 +234,7 @@ class TestObserved:
         "change",
         [
             {"arm": "control"},
-            {"stage": Stage.PROFILED},
+            {"stage": PROFILED},
             {"invalid": "digest"},
             {"measurement": measurement(0.0, steady_events=800)},
             {"measurement": measurement(10.0, wall_s=0.0)},

@@ -14,7 +14,7 @@ from nexmark.store import Store, StoreError
 from nexmark.store.table_rows import SelfTestRow, VerdictRow
 from nexmark.store.verdict_rows import row_of
 from nexmark.verdict.verdict import Verdict
-from tests.unit.store.night_builder import judge, paired, record_night, suspected
+from tests.unit.store.night_builder import judge, paired, record_night, second_round
 from tests.unit.store.store_builder import STARTED, night, statements
 
 RUN = paired().run
@@ -86,7 +86,7 @@ class TestVerdicts:
         for number in range(1, 6):
             judge(store, record_night(store, paired(number)))
         tonight = record_night(store, paired(6), {"q5": 1.2})
-        assert suspected(store, tonight) == ["q5"]
+        assert second_round(store, tonight) == ["q5"]
         values = {x.query: x.value for x in judge(store, tonight) if x.metric == CPU}
         assert values == {"q0": Value.OK, "q5": Value.REGRESSION, "q10": Value.OK}
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from nexmark.model import Stage
+from nexmark.model import PROFILED
 from nexmark.store import Store, ValidationRecord
 from nexmark.verdict.measured_night import Canary, Measured, MeasuredNight, Pair
 from tests.unit.store.night_builder import canary, cpu, paired, record_pair, validate
@@ -28,13 +28,13 @@ def measured(night: MeasuredNight, metric: str = CPU) -> Measured:
 
 
 class TestPairs:
-    def test_arms_of_the_same_number_and_stage_are_a_pair(self, begun: Store) -> None:
+    def test_arms_of_the_same_number_and_round_are_a_pair(self, begun: Store) -> None:
         record_pair(begun, RUN, "q5", 2, candidate=12, baseline=11)
         record_pair(begun, RUN, "q5", 1, candidate=10, baseline=9)
-        record_pair(begun, RUN, "q5", 1, stage=Stage.FRESH, candidate=8, baseline=7)
+        record_pair(begun, RUN, "q5", 1, stage=2, candidate=8, baseline=7)
         found = measured(begun.paired_night(RUN))
         assert found.pairs == (Pair(1, 10, 9), Pair(2, 12, 11))
-        assert found.fresh == (Pair(1, 8, 7),)
+        assert found.later == ((Pair(1, 8, 7),),)
 
     def test_a_repetition_that_does_not_count_leaves_its_place_empty(self, begun: Store) -> None:
         record_pair(begun, RUN, "q5", 1, candidate={"failed": "lost"}, baseline=9)
@@ -64,27 +64,27 @@ class TestRecorded:
         record_pair(begun, RUN, "q5", 1, candidate=10, baseline=9)
         before = begun.paired_night(RUN)
         without = {"measurement": cpu(99, cpu_s_per_mevent_steady=None)}
-        record_pair(begun, RUN, "q5", 1, stage=Stage.PROFILED, candidate=without, baseline=without)
+        record_pair(begun, RUN, "q5", 1, stage=PROFILED, candidate=without, baseline=without)
         assert begun.paired_night(RUN) == before
 
     def test_a_wrong_or_failed_one_makes_no_query_invalid_or_missing(self, begun: Store) -> None:
         record_pair(begun, RUN, "q5", 1, candidate=10, baseline=9)
         wrong, lost = {"invalid": "digest differs"}, {"failed": "no such option"}
-        record_pair(begun, RUN, "q5", 1, stage=Stage.PROFILED, candidate=wrong, baseline=lost)
+        record_pair(begun, RUN, "q5", 1, stage=PROFILED, candidate=wrong, baseline=lost)
         night = begun.paired_night(RUN)
         assert (night.invalid, night.missing) == ({}, {})
 
     def test_it_is_none_of_the_figures_of_an_arm(self, begun: Store) -> None:
         record_pair(begun, RUN, "q5", 1, candidate=10, baseline=9)
         before = begun.arms(RUN)
-        record_pair(begun, RUN, "q5", 1, stage=Stage.PROFILED, candidate=99, baseline=99)
+        record_pair(begun, RUN, "q5", 1, stage=PROFILED, candidate=99, baseline=99)
         assert begun.arms(RUN) == before
 
     def test_the_self_test_does_not_see_it(self, begun: Store) -> None:
         record_pair(begun, RUN, "q5", candidate=12, baseline=10, slowed=11)
         arms = ("slowed", "baseline")
         tested = begun.paired_night(RUN, arms=arms, queries=["q5"])
-        record_pair(begun, RUN, "q5", stage=Stage.PROFILED, candidate=99, baseline=98, slowed=97)
+        record_pair(begun, RUN, "q5", stage=PROFILED, candidate=99, baseline=98, slowed=97)
         assert begun.paired_night(RUN, arms=arms, queries=["q5"]) == tested
 
 
@@ -107,7 +107,7 @@ class TestMetrics:
         record_pair(begun, RUN, "q5", 1, candidate=12, baseline=10)
         assert measured(begun.paired_night(RUN)).pairs == (Pair(1, 12, 10),)
         without = {"measurement": cpu(10, cpu_s_per_mevent_steady=None)}
-        record_pair(begun, RUN, "q5", 2, stage=Stage.FRESH, candidate=12, baseline=without)
+        record_pair(begun, RUN, "q5", 2, stage=2, candidate=12, baseline=without)
         assert measured(begun.paired_night(RUN)).pairs == (Pair(1, 20, 20),)
 
 
@@ -140,16 +140,16 @@ class TestRightness:
             {"q5": "baseline repetition 1: executor lost"},
         )
 
-    def test_a_fresh_repetition_that_failed_is_for_the_gate_to_see(self, begun: Store) -> None:
+    def test_a_later_repetition_that_failed_is_for_the_gate_to_see(self, begun: Store) -> None:
         record_pair(begun, RUN, "q5", 1, candidate=12, baseline=10)
-        record_pair(begun, RUN, "q5", 1, stage=Stage.FRESH, candidate={"failed": "x"}, baseline=10)
+        record_pair(begun, RUN, "q5", 1, stage=2, candidate={"failed": "x"}, baseline=10)
         night = begun.paired_night(RUN)
-        assert (night.missing, measured(night).fresh) == ({}, (Pair(1, None, 10),))
+        assert (night.missing, measured(night).later) == ({}, ((Pair(1, None, 10),),))
 
-    def test_a_wrong_fresh_repetition_is_wrong(self, begun: Store) -> None:
+    def test_a_wrong_later_repetition_is_wrong(self, begun: Store) -> None:
         record_pair(begun, RUN, "q5", 1, candidate=12, baseline=10)
-        record_pair(begun, RUN, "q5", 1, stage=Stage.FRESH, candidate={"invalid": "x"}, baseline=10)
-        assert begun.paired_night(RUN).invalid == {"q5": "candidate fresh repetition 1: x"}
+        record_pair(begun, RUN, "q5", 1, stage=2, candidate={"invalid": "x"}, baseline=10)
+        assert begun.paired_night(RUN).invalid == {"q5": "candidate round 2 repetition 1: x"}
 
 
 class TestNight:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nexmark.model import CPU, SUITE, Mode, Stage, Value
+from nexmark.model import CPU, FIRST_ROUND, SUITE, Mode, Value
 from nexmark.store import BuildRecord, Store, StoreError, ValidationRecord
 from nexmark.store.query_history import RatioPoint, trail
 from nexmark.store.reading import LISTED, of_one_moment
@@ -116,7 +116,7 @@ class TestRows:
             (query, arm, stage, number)
             for query in ("q0", "q5")
             for arm in ("baseline", "candidate")
-            for stage in (Stage.FIRST, Stage.FRESH)
+            for stage in (FIRST_ROUND, 2)
             for number in (1, 2)
         ]
         for query, arm, stage, number in wanted[::-1]:
@@ -206,7 +206,7 @@ class TestBaselines:
         store.record_night(night(queries=["q5"]))
         run = night().run
         for number, changes in enumerate(
-            ({}, {"arm": "baseline"}, {"stage": Stage.FRESH}, {"invalid": "x"}, {}), 1
+            ({}, {"arm": "baseline"}, {"stage": 2}, {"invalid": "x"}, {}), 1
         ):
             own = measurement(float(number))
             store.record_repetition(repetition(run, "q5", number, measurement=own, **changes))

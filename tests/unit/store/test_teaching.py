@@ -48,7 +48,7 @@ def judged(store: Store, record: NightRecord, ratio: float) -> list[Verdict]:
     rng = np.random.default_rng(record.started.toordinal())
     quiet = [Measured(query, CPU_METRIC, noisy(1.0, 5, rng)) for query in QUERIES]
     some = MeasuredNight(record.run, tuple(quiet), baseline=dict(record.baselines or {}))
-    some = with_query(some, "q5", pairs=around(ratio, 5, rng), fresh=around(1.0, 10, rng))
+    some = with_query(some, "q5", pairs=around(ratio, 5, rng), later=(around(1.0, 10, rng),))
     store.record_night(record)
     verdicts = judge_night(some, store.earlier(record.run, 60), RULES)
     store.record_verdicts(record.run, verdicts)
@@ -113,10 +113,10 @@ class TestReplay:
             trial = number == 3
             record = paired(number, queries=["q5"], teaches=not trial)
             run = record_night(store, record, {"q5": 1.5} if trial else None)
-            said[run] = judge(store, run, RULES.model_copy(update={"calibration_nights": 3}))
+            said[run] = judge(store, run, RULES)
         store.export(tmp_path / "out", "csv")
         gate = tmp_path / "gate.yaml"
-        gate.write_text(RULES.model_copy(update={"calibration_nights": 3}).model_dump_json())
+        gate.write_text(RULES.model_dump_json())
         assert replay(["--nights", str(tmp_path / "out" / "nights.csv"), "--gate", str(gate)]) == 0
         rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
         replayed = {(x["night"], x["query"], x["metric"]): (x["verdict"], x["mde"]) for x in rows}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from nexmark.model import Arm, Stage
+from nexmark.model import FIRST_ROUND, PROFILED, Arm
 from nexmark.night.plan import Night
 from nexmark.night.run_directory import Run
 from nexmark.night.submission import QueryVerification, Repetition, SparkApplication, Submission
@@ -43,7 +43,7 @@ def of_label(night: Night, label: str) -> Submission:
         for query in night.queries
         for number in range(1, 10)
         for arm in Arm
-        for stage in Stage
+        for stage in (FIRST_ROUND, 2, PROFILED)
     )
     if found := next((run for run in runs if run.label == label), None):
         return repetition(night, found)

@@ -176,7 +176,7 @@ def test_a_build_to_compare_with_makes_pairs_whatever_the_workload(config: Confi
     asked = on_demand(config, workload="smoke", against="pypi:4.3.0", queries="q5")
     assert asked.mode == "paired"
     assert {query: str(build) for query, build in asked.against.items()} == {"q5": "pypi:4.3.0"}
-    assert asked.workload.repetitions == config.gate.pairs
+    assert asked.workload.repetitions == config.gate.for_comparison().pairs
     with pytest.raises(NexmarkError, match="against: nights in mode bounds measure no second"):
         on_demand(config, against="pypi:4.3.0", mode="bounds")
 

@@ -52,7 +52,7 @@ class TestMeasurement:
         [
             ("q5.repetition", "q5 baseline-rep-3", "/query/q5"),
             ("q5.verify", "q5 verify", "/query/q5"),
-            ("confirmation.fresh", "q16 fresh-rep-1", "/query/q16"),
+            ("round_2.repetition", "q16 round-2-rep-1", "/query/q16"),
             ("dump_events", "dump_events", ""),
         ],
     )
@@ -66,7 +66,7 @@ class TestMeasurement:
     def test_of_one_that_did_not_start_the_task_tells(self) -> None:
         link = MeasurementLink()
         assert link.get_link(operator(), ti_key=key("q5.repetition")) == f"{NIGHT}/query/q5"
-        assert link.get_link(operator(), ti_key=key("confirmation.fresh")) == NIGHT
+        assert link.get_link(operator(), ti_key=key("round_2.repetition")) == NIGHT
 
     def test_is_below_airflow_wherever_that_is(
         self, night: Night, monkeypatch: pytest.MonkeyPatch
@@ -133,7 +133,7 @@ def test_airflow_keeps_the_links_of_every_spark_submit_task() -> None:
     serialized = DagSerialization.to_dict(dag)
     again = DagSerialization.from_dict(serialized)
     submits = [task.task_id for task in dag.tasks if task.task_type == "NexmarkSubmitOperator"]
-    assert {"dump_events", "q5.verify", "q5.repetition", "confirmation.fresh"} <= set(submits)
+    assert {"dump_events", "q5.verify", "q5.repetition", "round_2.repetition"} <= set(submits)
     for task_id in submits:
         links = again.get_task(task_id).operator_extra_link_dict
         kept = {name: link.xcom_key for name, link in links.items()}

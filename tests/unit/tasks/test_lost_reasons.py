@@ -15,7 +15,7 @@ from nexmark.cluster import ClusterError, Lease
 from nexmark.config import paths
 from nexmark.dag.submit_operator import NexmarkSubmitOperator
 from nexmark.errors import NexmarkError
-from nexmark.model import Stage
+from nexmark.model import FIRST_ROUND
 from nexmark.night.night_runs import first_runs
 from nexmark.night.plan import Night
 from nexmark.night.run_directory import Run, TaskDirectory
@@ -39,7 +39,7 @@ def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
     return begin("run 1", monkeypatch)
 
 
-def submission(night: Night, stage: int = Stage.FIRST, **fields: Any) -> dict[str, Any]:
+def submission(night: Night, stage: int = FIRST_ROUND, **fields: Any) -> dict[str, Any]:
     """Repetition 1 of q0; `fields` are of its application."""
     run, place = Run(query="q0", number=1, stage=stage), night.query_dir("q0") / "rep-1"
     return written(repetition(night, run, place, **fields))
@@ -72,7 +72,7 @@ def recorded(night: Night) -> str:
             "spark.x.password of spark-4.3.0 is not what it was when the night was planned",
         ),
         ({"kafka": "no_such_connection"}, "no_such_connection"),
-        ({"stage": Stage.FRESH}, "deployment.json: there is no such file; start a new DAG run"),
+        ({"stage": 2}, "deployment.json: there is no such file; start a new DAG run"),
         ({"profile": "no_such"}, "/no_such.conf"),
     ],
     ids=["secret", "connection", "cluster", "file"],

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
-from airflow.sdk.exceptions import AirflowException
+from airflow.sdk.exceptions import AirflowException, DownstreamTasksSkipped
 
 from nexmark.cluster import ClusterError, LocalCluster
 from nexmark.config import load
+from nexmark.dag.graph import build_nightly_dag
 from nexmark.dag.submit_operator import NexmarkSubmitOperator
 from nexmark.flames.flame_files import flames_of
-from nexmark.model import CONFIRMATION, Stage
+from nexmark.model import FLAMES, PROFILED, round_group
 from nexmark.night import applications
-from nexmark.night.night_runs import fresh_runs, recorded_runs, runs_of
+from nexmark.night.night_runs import recorded_runs, round_runs, runs_of
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import make_night
 from nexmark.night.run_directory import Run, TaskDirectory
@@ -25,11 +26,10 @@ from nexmark.night.verification import Verification
 from nexmark.recording import flight_recordings
 from nexmark.recording.night_records import record_night
 from nexmark.store import Store, open_store
-from nexmark.tasks import query as confirmation
+from nexmark.tasks import rounds
 from tests.unit.measure.sample_builder import result as run_result
 from tests.unit.measure.test_executor_work import ADDED, APP, log
 from tests.unit.tasks.in_task import in_task_of
-from tests.unit.tasks.submissions import repetition
 
 EXECUTOR, DRIVER = "spark.executor.defaultJavaOptions", "spark.driver.defaultJavaOptions"
 
@@ -82,50 +82,111 @@ def said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return path
 
 
-class TestPlan:
-    def suspects(
-        self, night: Night, monkeypatch: pytest.MonkeyPatch, arms: dict[str, list[str]]
+@pytest.fixture
+def dag(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rounds are planned in a task of the real DAG."""
+    config = load()
+    of_engine = build_nightly_dag(config.newest, config)
+    monkeypatch.setattr(rounds, "get_current_context", lambda: {"dag": of_engine})
+
+
+@pytest.mark.usefixtures("dag")
+class TestRound:
+    """What goes on is measured on, and what follows is skipped where nothing does."""
+
+    def planned(
+        self,
+        night: Night,
+        monkeypatch: pytest.MonkeyPatch,
+        going: dict[str, list[str]],
+        number: int = 2,
     ) -> list[Run]:
         in_task_of(night, monkeypatch)
-        monkeypatch.setattr(confirmation, "suspect_arms", lambda night, store: arms)
-        confirmation.suspects()
-        return runs_of(night, CONFIRMATION)
+        monkeypatch.setattr(rounds, "arms_going_on", lambda night, store, number: going)
+        rounds.plan_round(number)
+        return runs_of(night, round_group(number))
 
-    def test_a_suspect_runs_once_more_per_arm_behind_its_fresh_pairs(
+    def test_what_goes_on_runs_in_turns_with_the_baseline(
         self, night: Night, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        plan = self.suspects(night, monkeypatch, {"q5": ["candidate"]})
-        assert plan[:-2] == fresh_runs(night, "q5", ["candidate", "baseline"])
-        assert [run.stage for run in plan[-2:]] == [Stage.PROFILED, Stage.PROFILED]
-        assert {run.name for run in plan[-2:]} == {"recorded-rep-1", "recorded-baseline-rep-1"}
-        assert {run.group for run in plan} == {CONFIRMATION}
+        plan = self.planned(night, monkeypatch, {"q5": ["candidate", "slowed"]})
+        assert plan == round_runs(night, "q5", ["candidate", "slowed", "baseline"], 2)
+        assert {run.group for run in plan} == {"round_2"}
+        assert {run.name for run in plan if run.number == 1} == {
+            "round-2-rep-1",
+            "round-2-slowed-rep-1",
+            "round-2-baseline-rep-1",
+        }
 
-    def test_what_the_gate_is_tested_by_is_not_recorded(
+    @pytest.mark.parametrize("number", [2, 3])
+    def test_each_round_has_its_number_of_pairs(
+        self, night: Night, monkeypatch: pytest.MonkeyPatch, number: int
+    ) -> None:
+        gate = night.gate.model_copy(update={"rounds": (5, 4, 7), "pursue_z": (1.0, 1.0)})
+        size = night.workload.model_copy(update={"repetitions": 5})
+        night = night.model_copy(update={"gate": gate, "workload": size})
+        plan = self.planned(night, monkeypatch, {"q5": ["candidate"]}, number)
+        assert len(plan) == 2 * gate.rounds[number - 1]
+
+    def test_where_nothing_goes_on_this_round_and_all_later_ones_are_skipped(
         self, night: Night, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        plan = self.suspects(night, monkeypatch, {"q5": ["slowed"]})
-        assert {run.stage for run in plan} == {Stage.FRESH}
+        with pytest.raises(DownstreamTasksSkipped) as skipped:
+            self.planned(night, monkeypatch, {}, 3)
+        tasks = set(skipped.value.tasks)
+        assert {"round_3.start_samplers", "round_4.plan", "round_4.record"} <= tasks
+        assert not {"round_3.plan", "round_2.record", "flames.plan", "judge"} & tasks
+
+    def test_a_round_that_the_gate_of_the_night_does_not_have_is_skipped(
+        self, night: Night, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The DAG has the rounds of a night; one with rules of its own may have fewer."""
+        gate = night.gate.model_copy(update={"rounds": (5, 4), "pursue_z": (1.0,)})
+        night = night.model_copy(update={"gate": gate})
+        with pytest.raises(DownstreamTasksSkipped):
+            self.planned(night, monkeypatch, {"q5": ["candidate"]}, 3)
+
+
+@pytest.mark.usefixtures("dag")
+class TestPlan:
+    def planned(
+        self, night: Night, monkeypatch: pytest.MonkeyPatch, changed: list[str]
+    ) -> list[Run]:
+        in_task_of(night, monkeypatch)
+        monkeypatch.setattr(rounds, "changed_queries", lambda night, store: changed)
+        rounds.plan_recordings()
+        return runs_of(night, FLAMES)
+
+    def test_what_has_changed_runs_once_more_per_arm(
+        self, night: Night, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        plan = self.planned(night, monkeypatch, ["q5"])
+        assert [run.stage for run in plan] == [PROFILED, PROFILED]
+        assert {run.name for run in plan} == {"recorded-rep-1", "recorded-baseline-rep-1"}
+        assert {run.group for run in plan} == {FLAMES}
+
+    def test_where_nothing_has_changed_nothing_is_recorded(
+        self, night: Night, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with pytest.raises(DownstreamTasksSkipped) as skipped:
+            self.planned(night, monkeypatch, [])
+        tasks = set(skipped.value.tasks)
+        assert "flames.draw" in tasks
+        assert "flames.plan" not in tasks
 
     def test_it_can_be_switched_off(self, night: Night, monkeypatch: pytest.MonkeyPatch) -> None:
         gate = night.gate.model_copy(update={"flame_graphs": False})
-        plan = self.suspects(
-            night.model_copy(update={"gate": gate}), monkeypatch, {"q5": ["candidate"]}
-        )
-        assert {run.stage for run in plan} == {Stage.FRESH}
+        with pytest.raises(DownstreamTasksSkipped):
+            self.planned(night.model_copy(update={"gate": gate}), monkeypatch, ["q5"])
 
     def test_a_jdk_without_a_recorder_is_reported_and_nothing_is_recorded(
         self, night: Night, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: Path
     ) -> None:
         (tmp_path / "jre" / "bin").mkdir(parents=True)
         monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jre"))
-        plan = self.suspects_without_java(night, monkeypatch)
-        assert {run.stage for run in plan} == {Stage.FRESH}
+        with pytest.raises(DownstreamTasksSkipped):
+            self.planned(night, monkeypatch, ["q5"])
         assert "no flame graphs: this JDK has no flight recorder" in said.read_text()
-
-    def suspects_without_java(self, night: Night, monkeypatch: pytest.MonkeyPatch) -> list[Run]:
-        made = repetition(night, Run(query="q5", number=1))
-        monkeypatch.setattr(confirmation, "repetition_submission", lambda *_: made)
-        return self.suspects(night, monkeypatch, {"q5": ["candidate"]})
 
 
 class TestSubmission:
@@ -142,7 +203,7 @@ class TestSubmission:
             assert {"settings=profile", "dumponexit=true", "maxsize=128m"} < set(start.split(","))
             assert "-XX:StartFlightRecording" not in made.application.confs.get(DRIVER, "")
             assert (made.outcome, made.application.arm) == ("ignored", run.arm)
-        for run in fresh_runs(night, "q5", ["candidate", "baseline"]):
+        for run in round_runs(night, "q5", ["candidate", "baseline"], 2):
             made = self.made(night, deployments, run)
             assert EXECUTOR not in made.application.confs
             assert made.counts
@@ -194,7 +255,7 @@ class TestFailing:
     def test_that_of_any_other_repetition_does(
         self, night: Night, deployments: Deployments, failing: None
     ) -> None:
-        run = fresh_runs(night, "q5", ["candidate", "baseline"])[0]
+        run = round_runs(night, "q5", ["candidate", "baseline"], 2)[0]
         with pytest.raises(AirflowException):
             self.operator(night, deployments, run).execute({"ti": None})  # type: ignore[typeddict-item]
 
@@ -227,14 +288,14 @@ class TestFailing:
     ) -> None:
         Verification(success=True, failures=(), evaluated=5).write(night.query_dir("q5"))
         runs = recorded_runs(night, "q5")
-        night.files.write_confirmation_runs(runs)
+        night.files.group(FLAMES).write_runs(runs)
         for run in runs:
             TaskDirectory(night.query_dir("q5") / run.name).write_failure(
                 "run_query.py: error: no heap"
             )
-        confirmation.record_confirmation()
+        rounds.record_later(FLAMES)
         rows = store.repetitions(night.name)
-        assert {(row.stage, row.status) for row in rows} == {(Stage.PROFILED, "failed")}
+        assert {(row.stage, row.status) for row in rows} == {(PROFILED, "failed")}
         assert "repetition 1, recorded (baseline): FAILED" in said.read_text()
         measured = store.paired_night(night.name)
         assert (measured.invalid, measured.missing) == ({}, {})
@@ -248,12 +309,11 @@ class TestFailing:
     def test_a_wrong_one_makes_no_fresh_repetition_wrong(self, night: Night, store: Store) -> None:
         """And they do not outvote it either way: each is judged among its own."""
         Verification(success=True, failures=(), evaluated=5).write(night.query_dir("q5"))
-        fresh = [
-            Run(query="q5", number=1, arm=x, stage=Stage.FRESH) for x in ("candidate", "baseline")
-        ]
-        plan = [*fresh, *recorded_runs(night, "q5")]
-        night.files.write_confirmation_runs(plan)
-        for run in plan:
+        fresh = [Run(query="q5", number=1, arm=x, stage=2) for x in ("candidate", "baseline")]
+        recorded = recorded_runs(night, "q5")
+        night.files.group("round_2").write_runs(fresh)
+        night.files.group(FLAMES).write_runs(recorded)
+        for run in (*fresh, *recorded):
             directory = night.query_dir("q5") / run.name
             directory.mkdir(parents=True)
             content = {
@@ -262,14 +322,15 @@ class TestFailing:
                 "formulation": "panes",
                 "input_rows": night.workload.events,
                 "output_rows": 116,
-                "digest": "right" if run.stage == Stage.FRESH else run.arm,
+                "digest": "right" if run.stage == 2 else run.arm,
             }
             (directory / "result.json").write_text(json.dumps(content))
-        confirmation.record_confirmation()
+        rounds.record_later("round_2")
+        rounds.record_later(FLAMES)
         reasons = {(row.stage, row.arm): str(row.reason) for row in store.repetitions(night.name)}
-        assert "disagree" in reasons[Stage.PROFILED, "candidate"]
-        assert "disagree" not in reasons[Stage.FRESH, "candidate"]
-        assert "disagree" not in reasons[Stage.FRESH, "baseline"]
+        assert "disagree" in reasons[PROFILED, "candidate"]
+        assert "disagree" not in reasons[2, "candidate"]
+        assert "disagree" not in reasons[2, "baseline"]
 
 
 def test_nothing_is_drawn_where_nothing_was_recorded(night: Night, said: Path) -> None:

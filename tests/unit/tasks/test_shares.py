@@ -13,6 +13,7 @@ from nexmark.cluster import ClusterError
 from nexmark.cluster.remote import RemoteCluster
 from nexmark.config import load
 from nexmark.dag.submit_operator import NexmarkSubmitOperator, WatchedSubmitHook
+from nexmark.model import PROFILED
 from nexmark.night.applications import repetition_submission
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import make_night
@@ -172,7 +173,7 @@ class TestAgain:
         assert not second_try.measure_again(night, submission)
 
     def test_one_with_a_flight_recorder_is_not(self, night: Night) -> None:
-        profiled = Run(query="q5", number=1, stage=3)
+        profiled = Run(query="q5", number=1, stage=PROFILED)
         made = repetition_submission(night, Deployments.read(night), profiled)
         assert not made.counts
 

@@ -27,12 +27,14 @@ def params(**changes: Any) -> dict[str, Any]:
     return {**values, **changes}
 
 
-def test_twice_the_pairs_and_five_times_the_verification_on_all_queries() -> None:
+def test_the_rounds_of_a_comparison_and_five_times_the_verification_on_all_queries() -> None:
     config = load()
-    asked = night_params(config, params())
+    asked = night_params(params())
     night = make_night(config, "spark-4.3.0", "nexmark_signoff", "r", asked)
     workload = config.workloads["nightly"]
-    assert night.workload.repetitions == 2 * config.gate.pairs
+    assert night.gate.rounds == config.gate.comparison.rounds
+    assert night.gate.matters == config.gate.comparison.matters
+    assert night.workload.repetitions == night.gate.rounds[0]
     assert night.workload.verify.events == 5 * workload.verify.events
     assert night.workload.verify.rows_per_batch == workload.verify.rows_per_batch
     assert night.queries == workload.queries
@@ -40,7 +42,9 @@ def test_twice_the_pairs_and_five_times_the_verification_on_all_queries() -> Non
 
 
 def test_pairs_that_are_given_count() -> None:
-    assert night_params(load(), params(pairs=3))["repetitions"] == 3
+    asked = night_params(params(pairs=3))
+    night = make_night(load(), "spark-4.3.0", "nexmark_signoff", "r", asked)
+    assert (night.gate.rounds, night.workload.repetitions) == ((3,), 3)
 
 
 def event(option: str, reason: str = "") -> dict[str, Any]:

@@ -10,9 +10,9 @@ import pytest
 
 from nexmark.config import BuildSource, load, profile_path
 from nexmark.engines import prerequisites
-from nexmark.model import Arm, Stage
+from nexmark.model import Arm
 from nexmark.night import applications
-from nexmark.night.night_runs import first_runs, fresh_runs
+from nexmark.night.night_runs import first_runs, round_runs
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import find_problems, make_night
 from nexmark.night.run_directory import Run, prepare
@@ -301,9 +301,23 @@ def test_the_gate_is_tested_by_further_arms_of_a_query(pairs: tuple[Night, Deplo
     assert slowed.application.confs["spark.nexmark.build"] == "fedcba9876543210"
 
 
-def test_fresh_pairs_are_others_than_the_first(pairs: tuple[Night, Deployments]) -> None:
+def test_pairs_of_a_later_round_are_others_than_the_first(pairs: tuple[Night, Deployments]) -> None:
     night, _ = pairs
-    fresh = fresh_runs(night, "q0", ["candidate", "baseline"])
-    assert len(fresh) == 2 * night.gate.confirmation * night.workload.repetitions
-    assert {run.stage for run in fresh} == {Stage.FRESH}
-    assert not {run.name for run in fresh} & {run.name for run in first_runs(night, "q0")}
+    size = night.workload.model_copy(update={"repetitions": 3})
+    gate = night.gate.model_copy(update={"rounds": (3, 4, 8), "pursue_z": (1.0, 1.0)})
+    night = night.model_copy(update={"gate": gate, "workload": size})
+    first, second, third = (
+        first_runs(night, "q0"),
+        *(round_runs(night, "q0", ["candidate", "baseline"], number) for number in (2, 3)),
+    )
+    assert [len(runs) for runs in (first, second, third)] == [6, 8, 16]
+    assert [{run.stage for run in runs} for runs in (first, second, third)] == [{1}, {2}, {3}]
+    assert len({run.name for run in (*first, *second, *third)}) == 6 + 8 + 16
+
+
+def test_later_rounds_grow_with_the_first(pairs: tuple[Night, Deployments]) -> None:
+    night, _ = pairs
+    size = night.workload.model_copy(update={"repetitions": 6})
+    gate = night.gate.model_copy(update={"rounds": (3, 4), "pursue_z": (1.0,)})
+    night = night.model_copy(update={"gate": gate, "workload": size})
+    assert len(round_runs(night, "q0", ["candidate", "baseline"], 2)) == 2 * 8

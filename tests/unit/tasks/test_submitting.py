@@ -42,7 +42,7 @@ def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
     monkeypatch.setenv("NEXMARK_PROGRESS", str(tmp_path / "progress.txt"))
     connection = {"conn_type": "spark", "host": "spark://127.0.0.1", "port": 7077}
     monkeypatch.setenv("AIRFLOW_CONN_NEXMARK_LOCAL", json.dumps(connection))
-    params = {"workload": "nightly", "cluster": "local", "queries": "q5"}
+    params = {"workload": "nightly", "cluster": "local", "queries": "q5", "repetitions": 5}
     made = make_night(load(), "spark-4.3.0", "nexmark_spark_4_3_0", "run 1", params)
     made.write()
     in_task_of(made, monkeypatch)

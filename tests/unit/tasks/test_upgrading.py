@@ -19,6 +19,7 @@ from nexmark.compatibility.plans import PlanDifference, PlanGrade, QueryPlan
 from nexmark.compatibility.results import Compatibility, Restart, RestartOutcome
 from nexmark.config import load, paths
 from nexmark.evidence.night_evidence import make_report, night_evidence
+from nexmark.model import FAILING
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import make_night
 from nexmark.recording.night_records import record_night
@@ -205,7 +206,7 @@ def test_a_query_that_does_not_survive_turns_the_night_red_with_class_and_plans(
     assert values["q17"] == ("INVALID", "state incompatible: the key is a string")
     assert values["q5"][0] == "INVALID"
     assert values["q5"][1].startswith("silently wrong: back: 7 of 9 rows")
-    assert values["q0"][0] == "CALIBRATING"
+    assert values["q0"][0] not in FAILING
     with pytest.raises(AirflowFailException, match="2 of 3 queries fail the night"):
         judging.verdict()
     report = make_report(store, night.name)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nexmark.config import load
-from nexmark.model import Arm, Stage
+from nexmark.model import Arm
 from nexmark.night.night_progress import MOMENTARY, PROGRESS_VARIABLE, Watch, duration
 from nexmark.night.night_runs import first_runs
 from nexmark.night.plan import Night
@@ -46,7 +46,8 @@ def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
     params = {"workload": "nightly", "cluster": "local", "queries": "q0,q5", "repetitions": 3}
     made = make_night(load(), "spark-4.3.0", "nexmark_spark_4_3_0", "run 1", params)
     source = made.candidate
-    gate = made.gate.model_copy(update={"order_seed": None})
+    rules = {"order_seed": None, "rounds": (3, 4), "pursue_z": (1.0,)}
+    gate = made.gate.model_copy(update=rules)
     changes = {
         "mode": "paired",
         "gate": gate,
@@ -101,7 +102,7 @@ class TestWatch:
             ("q0 verify", "[1/2] q0   verify"),
             ("q5 rep-2", "[2/2] q5   repetition 2 of 3 (candidate)"),
             ("q5 baseline-rep-3", "[2/2] q5   repetition 3 of 3 (baseline)"),
-            ("q5 fresh-control-rep-1", "[2/2] q5   fresh repetition 1 (control)"),
+            ("q5 round-2-control-rep-1", "[2/2] q5   round 2, repetition 1 of 4 (control)"),
             ("dump_events", "dump_events"),
         ],
     )
@@ -127,12 +128,12 @@ class TestWatch:
             )
         assert texts[0] == texts[1]
 
-    def test_fresh_repetitions_count_as_soon_as_they_are_planned(self, night: Night) -> None:
-        runs = [Run(query="q5", number=number, stage=Stage.FRESH) for number in (1, 2, 3)]
-        night.files.write_confirmation_runs(runs)
-        night.files.add_application(ApplicationSpan(label="q5 fresh-rep-1", start=0, end=100))
+    def test_a_later_round_counts_as_soon_as_it_is_planned(self, night: Night) -> None:
+        runs = [Run(query="q5", number=number, stage=2) for number in (1, 2, 3)]
+        night.files.group("round_2").write_runs(runs)
+        night.files.add_application(ApplicationSpan(label="q5 round-2-rep-1", start=0, end=100))
         clock = iter((110.0, 178.0))
-        text = Watch(night, of_label(night, "q5 fresh-rep-2"), clock=lambda: next(clock)).text(
+        text = Watch(night, of_label(night, "q5 round-2-rep-2"), clock=lambda: next(clock)).text(
             self.LINE
         )
         assert text.endswith(f"night about {duration(32 + 100 + 2)}")

@@ -26,12 +26,12 @@ RNG_SEED = 3
 
 @cache
 def shipped() -> Gate:
-    """The shipped settings."""
-    return load_gate()
+    """The shipped settings, with two rounds: 5 pairs, and 10 of what looks changed."""
+    return load_gate().model_copy(update={"rounds": (5, 10), "pursue_z": (1.4,)})
 
 
 def rules(**changes: Any) -> Gate:
-    """The shipped settings with changes."""
+    """These settings with changes."""
     return shipped().model_copy(update=changes)
 
 
@@ -41,8 +41,8 @@ def pairs(ratios: Sequence[float], level: float = 10.0) -> tuple[Pair, ...]:
 
 
 def around(ratio: float, count: int, rng: np.random.Generator, cv: float = CV) -> tuple[Pair, ...]:
-    """Pairs that spread about a ratio, their Hodges-Lehmann estimate being just that."""
-    half = np.abs(rng.normal(0, cv, count // 2))
+    """Pairs that spread about a ratio by ``cv``, their Hodges-Lehmann estimate being just that."""
+    half = cv * np.linspace(0.5, 1.3, count // 2) * rng.uniform(0.8, 1.2, count // 2)
     logs = [*half, *-half, *([0.0] * (count % 2))]
     return pairs([ratio * math.exp(x) for x in logs])
 
@@ -70,8 +70,8 @@ def with_query(base: MeasuredNight, query: str, **changes: Any) -> MeasuredNight
 def tonight(ratio: float, fresh: float | None = None, fresh_count: int = 10) -> MeasuredNight:
     """A quiet night in which q5 has this ratio at first, and this one in fresh pairs."""
     rng = np.random.default_rng(RNG_SEED)
-    again = around(fresh, fresh_count, rng) if fresh is not None else ()
-    return with_query(night(), "q5", pairs=around(ratio, 5, rng), fresh=again)
+    later = (around(fresh, fresh_count, rng),) if fresh is not None else ()
+    return with_query(night(), "q5", pairs=around(ratio, 5, rng), later=later)
 
 
 @cache

@@ -55,7 +55,7 @@ def test_a_verdict_by_bounds_is_compared_with_a_run_and_no_build() -> None:
         ((arm(10), None), {"source_bound": SLOW}, Value.SOURCE_BOUND, SLOW),
         ((None, base(10)), {"source_bound": SLOW}, Value.MISSING, "not measured"),
         ((arm(10), base(10)), {"invalid": "wrong", "source_bound": SLOW}, Value.INVALID, "wrong"),
-        ((arm(10), base()), {}, Value.CALIBRATING, "no accepted baseline"),
+        ((arm(10), base()), {}, Value.NO_BASELINE, "no accepted baseline"),
         (
             (arm(10.0, 0.0), base(10)),
             {},

@@ -153,11 +153,11 @@ class TestNoGroundForGreen:
 class TestNothingToCompareWith:
     def test_without_a_baseline_the_query_is_calibrating(self) -> None:
         found = verdict(arm(10))
-        assert (found.value, found.reason) == (Value.CALIBRATING, "no accepted baseline")
+        assert (found.value, found.reason) == (Value.NO_BASELINE, "no accepted baseline")
 
     def test_a_baseline_of_another_shape_is_not_compared(self) -> None:
         found = verdict(arm(10), base(1, shape="other"))
-        assert (found.value, found.ratio) == (Value.CALIBRATING, None)
+        assert (found.value, found.ratio) == (Value.NO_BASELINE, None)
         assert "accepted was measured on another workload or cluster" in found.reason
 
 
@@ -167,7 +167,7 @@ class TestNight:
         [
             (Value.OK, False),
             (Value.FASTER, False),
-            (Value.CALIBRATING, False),
+            (Value.NO_BASELINE, False),
             (Value.REGRESSION, True),
             (Value.INVALID, True),
             (Value.MISSING, True),

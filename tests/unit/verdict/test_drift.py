@@ -33,7 +33,7 @@ def test_confirmed_changes_are_not_learned_as_noise() -> None:
             night(f"slow-{number}", seed=number),
             "q5",
             pairs=around(ratio, 5, rng),
-            fresh=around(ratio, 10, rng),
+            later=(around(ratio, 10, rng),),
         )
         before.append(judge_night(some, before, rules()))
     found = verdict(tonight(1.12, 1.10), before=before)
@@ -44,7 +44,7 @@ def test_confirmed_changes_are_not_learned_as_noise() -> None:
 def nights(ratio: float, count: int) -> list[MeasuredNight]:
     rng = np.random.default_rng(23)
     return [
-        with_query(quiet, "q5", pairs=around(ratio, 5, rng), fresh=around(1.0, 10, rng))
+        with_query(quiet, "q5", pairs=around(ratio, 5, rng), later=(around(1.0, 10, rng),))
         for quiet in (night(f"later-{i}", seed=i) for i in range(count))
     ]
 

@@ -74,7 +74,7 @@ def test_a_query_without_a_baseline_may_wait_for_its_source_too() -> None:
         Measured("q5", READ_RATE, tuple(replace(pair, candidate=100.0) for pair in ALONE)),
     )
     some = with_query(night(), "q5", pairs=ALONE)
-    assert verdict(some).value is Value.CALIBRATING
+    assert verdict(some).value is Value.NO_BASELINE
     bound = replace(some, measured=(*some.measured, *rates))
     assert verdict(bound).value is Value.SOURCE_BOUND
     few = with_query(bound, "q5", pairs=pairs([1.0, 1.0]))

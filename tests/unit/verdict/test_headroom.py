@@ -11,7 +11,7 @@ from nexmark.model import READ_RATE, SOURCE_RATE, Value
 from nexmark.verdict.bounds import BoundsArm, BoundsRepetition, judge
 from nexmark.verdict.eligibility import source_bound
 from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair
-from nexmark.verdict.nightly import judge_night, suspects
+from nexmark.verdict.nightly import going_on, judge_night
 from nexmark.verdict.stored_nights import read_nights
 from tests.unit.verdict.gate_builder import (
     CPU,
@@ -49,7 +49,7 @@ def test_without_headroom_a_query_is_neither_right_nor_wrong(ratio: float) -> No
     found = verdict(bound)
     assert (found.value, found.reason, found.red) == (Value.SOURCE_BOUND, SAID, False)
     assert found.shift is None  # later nights learn nothing from it
-    assert suspects(bound, earlier(), rules()) == []
+    assert going_on(bound, earlier(), rules(), 2) == []
 
 
 def test_with_headroom_the_verdict_is_of_the_pairs() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 
@@ -13,8 +14,8 @@ from nexmark.verdict.measured_night import (
     MeasuredNight,
     Pair,
     canaries_of,
-    pairs_of,
     possible,
+    rounds_of,
 )
 from nexmark.verdict.verdict import Verdict
 
@@ -53,13 +54,29 @@ def test_a_pair_names_the_arm_that_is_not_there_and_has_a_ratio_of_two_measureme
     assert pair.ratio == pytest.approx(math.nan if ratio is None else ratio, nan_ok=True)
 
 
-def test_figures_become_pairs_by_their_number() -> None:
-    figures = [(2, "b", 5.0), (1, "c", 1.0), (2, "c", 4.0), (3, "b", None), (1, "other", 9.0)]
-    assert pairs_of(figures, ("c", "b")) == (
-        Pair(1, 1.0, None),
-        Pair(2, 4.0, 5.0),
-        Pair(3, None, None),
-    )
+def test_figures_become_pairs_by_their_round_and_number() -> None:
+    figures = [
+        (1, 2, "b", 5.0),
+        (3, 1, "b", 7.0),
+        (1, 1, "c", 1.0),
+        (1, 2, "c", 4.0),
+        (1, 3, "b", None),
+        (1, 1, "other", 9.0),
+    ]
+    assert rounds_of(figures, ("c", "b")) == [
+        (Pair(1, 1.0, None), Pair(2, 4.0, 5.0), Pair(3, None, None)),
+        (),
+        (Pair(1, None, 7.0),),
+    ]
+
+
+def test_without_figures_there_is_a_first_round_without_pairs() -> None:
+    assert rounds_of([], ("c", "b")) == [()]
+
+
+def test_a_round_that_was_not_measured_has_no_pairs() -> None:
+    one = Measured("q5", "m", PAIRS, (PAIRS[:1],))
+    assert [one.of_round(number) for number in (1, 2, 3)] == [PAIRS, PAIRS[:1], ()]
 
 
 def test_readings_become_canaries_by_metric_host_and_group() -> None:
@@ -83,15 +100,17 @@ PAIRS = (Pair(1, 1.0, 10.0), Pair(2, 2.0, 20.0), Pair(3, 9.0, None))
 @pytest.mark.parametrize(
     ("measured", "options", "medians"),
     [
-        (Measured("q5", "m", PAIRS), {"fresh": False}, (1.5, 15.0)),
-        (Measured("q5", "m", PAIRS), {"fresh": False, "whole": False}, (2.0, 15.0)),
-        (Measured("q5", "m", PAIRS, PAIRS[:1]), {"fresh": True}, (1.0, 10.0)),
-        (Measured("q5", "m", PAIRS), {"fresh": True}, (None, None)),
-        (Measured("q5", "m", PAIRS[2:]), {"fresh": False}, (9.0, None)),  # none is whole
+        (Measured("q5", "m", PAIRS), {"rounds": 1}, (1.5, 15.0)),
+        (Measured("q5", "m", PAIRS), {"rounds": 1, "whole": False}, (2.0, 15.0)),
+        (Measured("q5", "m", PAIRS[1:2], (PAIRS[:1],)), {"rounds": 1}, (2.0, 20.0)),
+        (Measured("q5", "m", PAIRS[1:2], (PAIRS[:1],)), {"rounds": 2}, (1.5, 15.0)),
+        (Measured("q5", "m", PAIRS[1:2], before=PAIRS[:1]), {"rounds": 1}, (1.5, 15.0)),
+        (Measured("q5", "m", ()), {"rounds": 3}, (None, None)),
+        (Measured("q5", "m", PAIRS[2:]), {"rounds": 1}, (9.0, None)),  # none is whole
     ],
 )
 def test_medians_are_of_whole_pairs_where_there_are_any(
-    measured: Measured, options: dict[str, bool], medians: tuple[float | None, float | None]
+    measured: Measured, options: dict[str, Any], medians: tuple[float | None, float | None]
 ) -> None:
     assert measured.medians(**options) == medians
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from nexmark.model import Value
 from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair
-from nexmark.verdict.nightly import judge_night, replay, suspects
+from nexmark.verdict.nightly import going_on, judge_night, replay
 from nexmark.verdict.verdict import Verdict
 from tests.unit.verdict.gate_builder import (
     CALIBRATED,
@@ -36,63 +37,88 @@ class TestValues:
         assert found.value is Value.OK
         assert found.ratio == pytest.approx(1.0)
 
-    def test_a_slowdown_that_fresh_pairs_confirm_is_a_regression(self) -> None:
+    def test_a_slowdown_that_the_second_round_shows_too_is_a_regression(self) -> None:
         found = verdict(tonight(1.12, 1.10))
         assert (found.value, found.red) == (Value.REGRESSION, True)
 
-    def test_a_suspicion_that_fresh_pairs_do_not_confirm_stays_visible_and_is_not_red(self) -> None:
+    def test_a_change_that_the_second_round_does_not_show_is_not_red(self) -> None:
         found = verdict(tonight(1.12, 1.0))
-        assert (found.value, found.red) == (Value.UNCONFIRMED, False)
+        assert found.value in (Value.OK, Value.UNDECIDED)
+        assert not found.red
 
-    def test_a_suspicion_in_one_direction_is_not_confirmed_by_the_other(self) -> None:
-        assert verdict(tonight(1.12, 0.85)).value is Value.UNCONFIRMED
+    def test_a_change_in_one_direction_is_not_confirmed_by_the_other(self) -> None:
+        assert verdict(tonight(1.12, 0.85)).value not in (Value.REGRESSION, Value.FASTER)
 
-    def test_a_suspicion_without_fresh_pairs_is_never_green(self) -> None:
+    def test_a_change_that_was_not_measured_on_is_never_green(self) -> None:
         found = verdict(tonight(1.12))
         assert (found.value, found.red) == (Value.SUSPECT, True)
-        assert "0 of 10 fresh pairs" in found.reason
+        assert "in 5 pairs, 0 of them after the first round; 4 have to show it" in found.reason
 
-    def test_fresh_pairs_that_are_too_few_to_clear_leave_the_suspicion(self) -> None:
-        assert verdict(tonight(1.12, 1.0, fresh_count=6)).value is Value.SUSPECT
-        assert verdict(tonight(1.12, 1.12, fresh_count=6)).value is Value.REGRESSION
-
-    def test_three_fresh_pairs_confirm_nothing_so_they_clear_nothing(self) -> None:
-        few = with_query(night(), "q5", pairs=pairs([4.5] * 3), fresh=pairs([4.5] * 3))
-        found = verdict(few, confirmation=1)
+    def test_three_pairs_of_a_second_round_confirm_nothing(self) -> None:
+        """Three that agree are chance once in eight."""
+        found = verdict(tonight(1.12, 1.12, fresh_count=3))
         assert (found.value, found.red) == (Value.SUSPECT, True)
-        assert "3 of 4 fresh pairs" in found.reason
+        assert verdict(tonight(1.12, 1.12, fresh_count=4)).value is Value.REGRESSION
 
-    def test_fresh_pairs_that_cannot_be_measurements_do_not_count(self) -> None:
+    def test_pairs_that_cannot_be_measurements_do_not_count(self) -> None:
         broken = tuple(Pair(i, math.nan, 10.0) for i in range(1, 11))
-        found = verdict(with_query(tonight(1.12), "q5", fresh=broken))
+        found = verdict(with_query(tonight(1.12), "q5", later=(broken,)))
         assert found.value is Value.SUSPECT
 
     def test_an_improvement_is_found_like_a_slowdown(self) -> None:
         found = verdict(tonight(1 / 1.12, 1 / 1.10))
         assert (found.value, found.red) == (Value.FASTER, False)
-        assert verdict(tonight(1 / 1.12, 1.0)).value is Value.UNCONFIRMED
+        assert verdict(tonight(1 / 1.12, 1.0)).value is Value.OK
 
-    def test_a_suspect_of_being_faster_is_not_green_but_not_red(self) -> None:
+    def test_what_looks_faster_and_was_not_measured_on_is_not_green_but_not_red(self) -> None:
         found = verdict(tonight(1 / 1.12))
         assert (found.value, found.red) == (Value.SUSPECT, False)
 
     def test_a_change_too_small_to_matter_is_ok_however_sure(self) -> None:
-        exact = with_query(night(), "q5", pairs=pairs([1.015] * 5), fresh=pairs([1.015] * 10))
+        exact = with_query(night(), "q5", pairs=pairs([1.015] * 5), later=(pairs([1.015] * 10),))
         assert verdict(exact).value is Value.OK
 
-    def test_fresh_pairs_that_do_not_agree_confirm_nothing(self) -> None:
+    def test_pairs_of_a_second_round_that_do_not_agree_confirm_nothing(self) -> None:
         """Seven pairs are up, three far down: the middle is up, and yet nothing is known."""
         split = pairs([1.10] * 7 + [0.6] * 3)
-        assert verdict(with_query(tonight(1.12), "q5", fresh=split)).value is Value.UNCONFIRMED
+        found = verdict(with_query(tonight(1.12), "q5", later=(split,)))
+        assert found.value is not Value.REGRESSION
+
+    def test_a_slowdown_that_matters_and_is_not_excluded_is_undecided(self) -> None:
+        """Pairs that differ by 15 % leave 10 % open; they show no slowdown, either."""
+        rng = np.random.default_rng(8)
+        wide = with_query(night(), "q5", pairs=around(1.02, 5, rng, cv=0.15))
+        found = verdict(wide)
+        assert (found.value, found.red) == (Value.UNDECIDED, False)
+        assert found.hi is not None
+        assert found.hi > 1.10
+        assert re.search(r"in 5 pairs; \d+ more pairs would decide 10 %$", found.reason)
+
+    def test_what_no_number_of_pairs_decides_is_said(self) -> None:
+        """2.5 % is more than the 2 % that matter, and less than the 3 % of a regression."""
+        found = verdict(tonight(1.025, 1.025), matters=0.02, confirm_change=0.03)
+        assert found.value is Value.UNDECIDED
+        assert found.reason.endswith("; no number of pairs would decide 2 % if the ratio stays so")
+
+    def test_what_matters_decides_between_ok_and_undecided(self) -> None:
+        some = tonight(1.0)
+        assert verdict(some, matters=0.10).value is Value.OK
+        assert verdict(some, matters=0.005).value is Value.UNDECIDED
+
+    def test_the_pairs_of_a_single_round_were_chosen_by_nothing_and_confirm_themselves(
+        self,
+    ) -> None:
+        one_round = {"rounds": (5,), "pursue_z": ()}
+        assert verdict(tonight(1.12), **one_round).value is Value.REGRESSION
+        split = with_query(night(), "q5", pairs=pairs([1.3, 1.3, 1.3, 0.6, 0.7]))
+        assert verdict(split, **one_round).value is not Value.REGRESSION
 
 
 class TestNumbers:
-    def test_the_size_is_that_of_the_fresh_pairs(self) -> None:
-        """The first ones were chosen for being extreme."""
-        found = verdict(tonight(1.20, 1.10))
-        assert found.ratio == pytest.approx(1.10)
-        assert "1.100" in found.reason
-        assert "after ratio 1.200" in found.reason
+    def test_the_size_is_that_of_all_pairs(self) -> None:
+        found = verdict(tonight(1.10, 1.10))
+        assert found.ratio == pytest.approx(1.10, rel=0.01)
+        assert "in 15 pairs, 10 of them after the first round" in found.reason
         assert (found.pairs, found.fresh_pairs) == (5, 10)
 
     def test_a_regression_has_one_outside_its_interval(self) -> None:
@@ -105,9 +131,9 @@ class TestNumbers:
         found = verdict(tonight(1.0))
         expected = 1.96 * CV * math.sqrt(1.08 / 5)
         assert found.hi is not None
-        assert math.log(found.hi) == pytest.approx(expected, rel=0.25)
+        assert math.log(found.hi) == pytest.approx(expected, rel=0.3)
 
-    def test_the_smallest_change_seen_is_seen_in_four_of_five_nights(self) -> None:
+    def test_the_smallest_change_seen_is_seen_in_most_nights(self) -> None:
         rng = np.random.default_rng(11)
         mde = verdict(tonight(1.0)).mde or 0
         assert 0.02 < mde < 0.08
@@ -117,12 +143,12 @@ class TestNumbers:
                     night(seed=1000 + i),
                     "q5",
                     pairs=noisy(1 + mde, 5, rng),
-                    fresh=noisy(1 + mde, 10, rng),
+                    later=(noisy(1 + mde, 10, rng),),
                 )
             ).value
             for i in range(100)
         ]
-        assert 0.7 < found.count(Value.REGRESSION) / 100 < 0.92
+        assert 0.65 < found.count(Value.REGRESSION) / 100 < 0.95
 
     def test_every_verdict_says_mode_and_version(self) -> None:
         found = verdict(tonight(1.0))
@@ -145,7 +171,7 @@ class TestNoGround:
         wrong = replace(tonight(0.5, 0.5), invalid={"q5": "3 rows are missing"})
         found = verdict(wrong)
         assert (found.value, found.reason) == (Value.INVALID, "3 rows are missing")
-        assert suspects(wrong, earlier(), rules()) == []
+        assert going_on(wrong, earlier(), rules(), 2) == []
 
     @pytest.mark.parametrize("arm", ["candidate", "baseline"])
     def test_two_whole_pairs_are_missing_with_the_arm_that_is_not_there(self, arm: str) -> None:
@@ -176,10 +202,11 @@ class TestNoGround:
         assert not judge_night(MeasuredNight("empty", ()), earlier(), rules())
 
     def test_a_night_without_ground_teaches_nothing(self) -> None:
-        broken = with_query(night(), "q5", pairs=pairs([9.0, 9.0]))
+        rows = tuple(Measured(x.query, CPU, pairs([9.0, 9.0])) for x in night().measured)
+        broken = MeasuredNight("broken", rows)
         judged = judge_night(broken, earlier(), rules())
         after = verdict(tonight(1.0), before=[*earlier(), judged])
-        assert after.noise == verdict(tonight(1.0)).noise
+        assert after.noise == pytest.approx(verdict(tonight(1.0)).noise)
 
 
 class TestFewerPairs:
@@ -202,7 +229,7 @@ class TestFewerPairs:
 
     def test_a_slowdown_is_found_in_three_whole_pairs(self) -> None:
         some = self.without(self.without(tonight(1.12, 1.10), "candidate", 2), "baseline", 5)
-        assert suspects(some, earlier(), rules()) == ["q5"]
+        assert going_on(some, earlier(), rules(), 2) == ["q5"]
         found = verdict(some)
         assert (found.value, found.pairs) == (Value.REGRESSION, 3)
         assert found.reason.startswith("3 of 5 pairs: slower: ")
@@ -232,70 +259,131 @@ class TestFewerPairs:
         assert (found.value, found.red) == (Value.INVALID, True)
 
     def test_a_whole_night_says_nothing_of_it(self) -> None:
-        assert "pairs" not in verdict(replace(tonight(1.0), asked=5)).reason
-
-    @pytest.mark.parametrize(
-        ("count", "value"), [(9, Value.UNCONFIRMED), (8, Value.UNCONFIRMED), (7, Value.SUSPECT)]
-    )
-    def test_four_of_five_fresh_pairs_clear_a_suspicion(self, count: int, value: Value) -> None:
-        """One lost repetition of twenty does not turn the night red."""
-        found = verdict(replace(tonight(1.12, 1.0, fresh_count=count), asked=5))
-        assert found.value is value
-        assert f"in {count} of 10 fresh pairs" in found.reason
+        reason = verdict(replace(tonight(1.0), asked=5)).reason
+        assert "of 5 pairs" not in reason
+        assert "missing" not in reason
 
 
-class TestCalibrating:
-    def test_without_history_nothing_is_red_and_the_numbers_are_there(self) -> None:
-        found = verdict(tonight(1.5), before=())
-        assert (found.value, found.red) == (Value.CALIBRATING, False)
-        assert found.ratio == pytest.approx(1.5)
+class TestFirstNight:
+    """A night without any history has its answers."""
+
+    def test_a_large_slowdown_is_red_and_no_change_is_ok(self) -> None:
+        found = verdict(tonight(1.5, 1.5), before=())
+        assert (found.value, found.red) == (Value.REGRESSION, True)
         assert None not in (found.lo, found.hi, found.mde)
-        assert "0 of 10 nights" in found.reason
+        assert verdict(tonight(1.0), before=()).value is Value.OK
 
-    def test_the_tenth_night_is_the_last_without_a_verdict(self) -> None:
+    def test_quiet_nights_are_ok_from_the_first_on(self) -> None:
         judged = replay(quiet_nights(12), rules())
         values = [x.value for verdicts in judged for x in verdicts if x.query == "q5"]
-        assert values[:10] == [Value.CALIBRATING] * 10
-        assert Value.CALIBRATING not in values[10:]
+        assert values == [Value.OK] * 12
+
+    def test_a_query_alone_is_judged_with_the_shipped_prior(self) -> None:
+        """Its five pairs are exact, but nothing else says that they are no chance."""
+        alone = MeasuredNight("tonight", (Measured("q5", CPU, pairs([1.04] * 5)),))
+        assert verdict(alone, before=()).value is Value.UNDECIDED
+        (sure,) = judge_night(alone, (), rules(prior_deviation=0.01, prior_degrees=60.0))
+        assert sure.value is not Value.UNDECIDED
 
     def test_without_a_baseline_arm_there_is_nothing_to_compare(self) -> None:
         alone = tuple(Pair(i, 10.0, None) for i in range(1, 6))
         found = verdict(with_query(night(), "q5", pairs=alone))
-        assert (found.value, found.reason) == (Value.CALIBRATING, "no baseline was measured")
+        assert (found.value, found.red) == (Value.NO_BASELINE, False)
+        assert found.reason == "no baseline was measured: accept a run, or name a build"
 
-    def test_a_new_query_calibrates_beside_known_ones(self) -> None:
-        new = Measured("q99", CPU, pairs([1.4] * 5))
+    def test_a_new_query_is_judged_beside_known_ones(self) -> None:
+        new = Measured("q99", CPU, pairs([1.4] * 5), (pairs([1.4] * 10),))
         found = verdict(replace(night(), measured=(*night().measured, new)), "q99")
-        assert found.value is Value.CALIBRATING
-
-    def test_queries_that_calibrate_are_not_measured_again(self) -> None:
-        assert suspects(tonight(1.5), (), rules()) == []
+        assert found.value is Value.REGRESSION
 
 
-class TestSecondStage:
-    def test_suspects_are_named_before_fresh_pairs_are_there(self) -> None:
-        assert suspects(tonight(1.12), earlier(), rules()) == ["q5"]
-        assert suspects(tonight(0.88), earlier(), rules()) == ["q5"]
-        assert suspects(tonight(1.0), earlier(), rules()) == []
+class TestRounds:
+    THREE = {"rounds": (5, 5, 10), "pursue_z": (1.4, 1.4)}  # noqa: RUF012
 
-    def test_fresh_pairs_of_queries_that_are_no_suspects_are_not_read(self) -> None:
+    def test_what_looks_changed_goes_on(self) -> None:
+        assert going_on(tonight(1.12), earlier(), rules(), 2) == ["q5"]
+        assert going_on(tonight(0.88), earlier(), rules(), 2) == ["q5"]
+        assert going_on(tonight(1.0), earlier(), rules(), 2) == []
+
+    def test_what_is_undecided_goes_on(self) -> None:
+        rng = np.random.default_rng(8)
+        wide = with_query(night(), "q5", pairs=around(1.0, 5, rng, cv=0.2))
+        assert going_on(wide, earlier(), rules(), 2) == ["q5"]
+
+    def test_the_most_urgent_query_is_first(self) -> None:
+        some = with_query(tonight(1.06), "q7", pairs=around(1.2, 5, np.random.default_rng(3)))
+        some = with_query(some, "q2", pairs=around(0.85, 5, np.random.default_rng(4)))
+        assert going_on(some, earlier(), rules(), 2) == ["q7", "q5", "q2"]
+
+    def test_a_query_that_is_decided_does_not_go_on(self) -> None:
+        red = with_query(tonight(1.3), "q5", later=(around(1.3, 5, np.random.default_rng(5)),))
+        assert verdict(red, **self.THREE).value is Value.REGRESSION
+        assert going_on(red, earlier(), rules(**self.THREE), 3) == []
+
+    def test_a_query_that_was_not_measured_in_a_round_is_not_measured_in_the_next(self) -> None:
+        """Its repetitions failed: they would fail again."""
+        assert going_on(tonight(1.12), earlier(), rules(**self.THREE), 3) == []
+
+    def test_pairs_of_a_round_that_would_not_have_been_measured_are_not_read(self) -> None:
         """Whatever they say."""
         wild = tuple(
-            replace(x, fresh=pairs([5.0] * 10)) if x.query != "q5" else x
+            replace(x, later=(pairs([5.0] * 10),)) if x.query != "q5" else x
             for x in tonight(1.12, 1.10).measured
         )
         plain = judge_night(tonight(1.12, 1.10), earlier(), rules())
         assert judge_night(replace(night(), measured=wild), earlier(), rules()) == plain
 
-    def test_the_verdict_on_a_suspect_needs_no_other_suspicion_than_the_one_named(self) -> None:
-        """``suspects`` and ``judge_night`` mean the same queries."""
+    def test_what_a_night_judges_is_what_it_would_have_measured(self) -> None:
         rng = np.random.default_rng(5)
         for number in range(20):
             rows = tuple(Measured(q, CPU, noisy(1.0, 5, rng)) for q in QUERIES)
             some = MeasuredNight(f"n{number}", rows)
-            named = suspects(some, earlier(), rules())
-            judged = judge_night(some, earlier(), rules())
-            assert [x.query for x in judged if x.value is Value.SUSPECT] == named
+            named = going_on(some, earlier(), rules(), 2)
+            on = tuple(replace(x, later=(noisy(1.0, 10, rng),)) for x in rows)
+            judged = judge_night(replace(some, measured=on), earlier(), rules())
+            assert [x.query for x in judged if x.fresh_pairs] == [q for q in QUERIES if q in named]
+
+    def test_only_queries_with_ground_for_a_verdict_go_on(self) -> None:
+        some = with_query(tonight(1.12), "q7", pairs=pairs([1.5] * 2))
+        assert going_on(some, earlier(), rules(), 2) == ["q5"]
+        assert going_on(replace(night(), measured=()), earlier(), rules(), 2) == []
+
+
+class TestEarlierPairs:
+    """Pairs by which earlier nights compared the same two builds."""
+
+    def undecided(self) -> MeasuredNight:
+        rng = np.random.default_rng(8)
+        wide = with_query(night("first"), "q5", pairs=around(1.01, 5, rng, cv=0.12))
+        builds = {x.query: "old" for x in wide.measured}
+        return replace(wide, candidate="new", baseline=builds)
+
+    def test_they_count_and_the_verdict_says_so(self) -> None:
+        first = self.undecided()
+        judged = replay([first, replace(first, name="second")], rules())
+        values = [(x.value, x.reason) for night in judged for x in night if x.query == "q5"]
+        assert values[0][0] is Value.UNDECIDED
+        assert "in 10 pairs, 5 of them of earlier nights" in values[1][1]
+
+    def test_they_decide_what_one_night_leaves_open(self) -> None:
+        nights = [replace(self.undecided(), name=f"night {number}") for number in range(5)]
+        values = [x.value for night in replay(nights, rules()) for x in night if x.query == "q5"]
+        assert values[0] is Value.UNDECIDED
+        assert Value.OK in values
+
+    @pytest.mark.parametrize("other", [{"candidate": "newer"}, {"candidate": ""}])
+    def test_pairs_of_other_builds_do_not_count(self, other: dict[str, str]) -> None:
+        first = self.undecided()
+        judged = replay([first, replace(first, name="second", **other)], rules())
+        (second,) = (x for x in judged[1] if x.query == "q5")
+        assert "earlier nights" not in second.reason
+
+    def test_later_nights_learn_from_the_pairs_of_each_night_once(self) -> None:
+        first = self.undecided()
+        judged = replay([first, replace(first, name="second")], rules())
+        of_q5 = [x for night in judged for x in night if x.query == "q5"]
+        assert [x.pairs for x in of_q5] == [5, 5]
+        assert of_q5[0].shift == of_q5[1].shift
 
 
 class TestInforming:
@@ -324,6 +412,6 @@ class TestInforming:
         assert self.wall(self.both(1.0, 1.0)).value is Value.OK
         assert self.wall(self.both(1.0, 0.7)).value is Value.FASTER
 
-    def test_only_the_metric_that_decides_makes_suspects(self) -> None:
+    def test_only_the_metric_that_decides_makes_a_query_go_on(self) -> None:
         before = earlier(CALIBRATED, self.METRICS)
-        assert suspects(self.both(1.0, 1.5), before, rules()) == []
+        assert going_on(self.both(1.0, 1.5), before, rules(), 2) == []

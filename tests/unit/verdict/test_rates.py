@@ -47,7 +47,7 @@ def test_a_test_without_a_verdict_does_not_count() -> None:
 
 @pytest.mark.parametrize("value", list(Value))
 def test_only_a_regression_is_an_alarm_and_some_verdicts_are_none(value: Value) -> None:
-    none = (Value.CALIBRATING, Value.INVALID, Value.MISSING, Value.SOURCE_BOUND)
+    none = (Value.NO_BASELINE, Value.INVALID, Value.MISSING, Value.SOURCE_BOUND)
     assert alarmed(value) is (None if value in none else value is Value.REGRESSION)
 
 

@@ -182,22 +182,50 @@ def test_a_night_is_judged_by_earlier_ones_only(replay: Replay) -> None:
     assert replay.text([*before, *later]).startswith(short)
 
 
-def test_the_first_nights_calibrate(replay: Replay) -> None:
-    values = [row["verdict"] for row in replay.table(quiet()) if row["query"] == "q2"]
-    assert values[:10] == ["CALIBRATING"] * 10
-    assert values[10] != "CALIBRATING"
+def test_a_first_night_without_history_is_judged_too(replay: Replay) -> None:
+    (quiet_one,) = (row["verdict"] for row in replay.table(rows(1)) if row["query"] == "q2")
+    (slower,) = (x["verdict"] for x in replay.table(rows(1, 1.3, 1.3)) if x["query"] == "q2")
+    assert (quiet_one, slower) == ("OK", "REGRESSION")
 
 
-def test_fresh_pairs_of_unsuspected_queries_are_ignored(replay: Replay) -> None:
+def test_pairs_of_a_round_that_would_not_have_been_measured_are_not_read(replay: Replay) -> None:
     wild = [*quiet(), *rows(NIGHTS + 1, 1.0, 9.0)]
     plain = [row for row in wild if not row.startswith("2026-01-15,q2,2,")]
     assert len(plain) == len(wild) - 20
     assert replay.text(wild) == replay.text(plain)
 
 
-def test_a_suspect_without_fresh_pairs_is_suspect(replay: Replay) -> None:
+TWELVE = (
+    f"version: 7\nmetric: {CPU}\nmax_ratio: 1.1\nmatters: 0.0001\n"
+    f"rounds: {[5, *[1] * 11]}\npursue_z: {[-3.0] * 11}\n"
+)
+"""A gate by which a query without a change is measured on to its twelfth round."""
+
+
+def test_a_night_has_up_to_twelve_rounds_and_the_last_one_counts(
+    replay: Replay, tmp_path: Path
+) -> None:
+    (tmp_path / "gate.yaml").write_text(TWELVE)
+
+    def numbers(last_ratio: float | None) -> tuple[float, float]:
+        lines = rows(1, fresh=None)
+        for stage in range(2, 13 if last_ratio else 12):
+            candidate = 10 * (last_ratio or 1.0) if stage == 12 else 10 * (1 + 0.001 * stage)
+            for order, (arm, value) in enumerate((("candidate", candidate), ("baseline", 10.0))):
+                lines.append(f"2026-01-01,q2,{stage},1,{arm},{order},{CPU},{value}")
+        table = replay.table(lines, "--gate", str(tmp_path / "gate.yaml"))
+        (found,) = (row for row in table if row["query"] == "q2")
+        assert found["verdict"] == "UNDECIDED"
+        return float(found["ratio"]), float(found["hi"])
+
+    assert numbers(1.02) > numbers(0.98)
+    assert numbers(1.02) > numbers(None)
+
+
+def test_what_looks_changed_and_was_not_measured_on_is_suspect(replay: Replay) -> None:
     assert replay.last([*quiet(), *rows(NIGHTS + 1, 1.2, None)])["verdict"] == "SUSPECT"
-    assert replay.last([*quiet(), *rows(NIGHTS + 1, 1.2, 1.0)])["verdict"] == "UNCONFIRMED"
+    not_shown = replay.last([*quiet(), *rows(NIGHTS + 1, 1.2, 1.0)])["verdict"]
+    assert not_shown in ("OK", "UNDECIDED")
     assert replay.last([*quiet(), *rows(NIGHTS + 1, 0.8, 0.8)])["verdict"] == "FASTER"
 
 
@@ -239,7 +267,7 @@ def test_a_query_of_earlier_nights_that_is_not_there_is_missing(replay: Replay) 
 
 def test_one_arm_alone_has_nothing_to_be_compared_with(replay: Replay) -> None:
     candidates = [row for row in rows(NIGHTS + 1) if ",baseline," not in row]
-    assert replay.last([*quiet(), *candidates])["verdict"] == "CALIBRATING"
+    assert replay.last([*quiet(), *candidates])["verdict"] == "NO BASELINE"
 
 
 class TestCanary:
@@ -291,7 +319,7 @@ GOOD = "n1,q0,1,1,candidate,1,cpu_s_per_mevent,1.5"
         (f"{HEAD},pair\n{GOOD},1\n", 1, "column 'pair' is there twice"),
         (f"{HEAD}\n{GOOD.replace('n1', '')}\n", 2, "night is empty"),
         (f"{HEAD}\n{GOOD.replace('q0', '')}\n", 2, "query is empty"),
-        (f"{HEAD}\n{GOOD}\n{GOOD.replace('q0,1', 'q0,3')}\n", 3, "stage '3' is not known"),
+        (f"{HEAD}\n{GOOD}\n{GOOD.replace('q0,1', 'q0,13')}\n", 3, "stage '13' is not known"),
         (f"{HEAD}\n{GOOD.replace('candidate', 'kandidat')}\n", 2, "arm 'kandidat' is not known"),
         (f"{HEAD}\n{GOOD.replace('candidate', 'before')}\n", 2, "arm 'before' is not known"),
         (f"{HEAD}\n{GOOD.replace('1.5', 'fast')}\n", 2, "value 'fast' is not a number"),
@@ -345,7 +373,7 @@ def test_figures_that_are_as_far_apart_as_they_can_be_are_judged(
     for lines in ([*quiet(), *ends], ends):
         found = replay.last(lines)
         assert (found["ratio"], found["hi"]) == ("inf", "inf")
-        assert found["verdict"] == ("CALIBRATING" if lines is ends else "REGRESSION")
+        assert found["verdict"] == "REGRESSION"
 
 
 @pytest.mark.parametrize("ends", [("1e308", "1e-308"), ("5e-324", "1e308")])
@@ -443,11 +471,12 @@ def test_a_file_that_is_not_there_or_not_text_is_one_line(
 def test_the_gate_is_the_one_given(replay: Replay, tmp_path: Path) -> None:
     gate = tmp_path / "gate.yaml"
     gate.write_text(
-        "version: 77\nmetric: cpu_s_per_mevent\nmax_ratio: 1.1\ncalibration_nights: 3\n"
+        "version: 77\nmetric: cpu_s_per_mevent\nmax_ratio: 1.1\n"
+        "rounds: [5, 10]\npursue_z: [1.4]\nmatters: 0.2\n"
     )
     table = replay.table(quiet(5), "--gate", str(gate))
     assert {row["gate_version"] for row in table} == {"77"}
-    assert table[-1]["verdict"] != "CALIBRATING"
+    assert {row["verdict"] for row in table} == {"OK"}
 
 
 def test_pairs_are_judged_as_pairs_although_the_nights_go_by_bounds(

@@ -26,7 +26,7 @@ def test_every_column_is_read() -> None:
     )
     assert first == MeasuredNight(
         "n1",
-        (Measured("q5", "cpu", (Pair(1, 11.0, 10.0),), (Pair(4, None, 12.0),), "application"),),
+        (Measured("q5", "cpu", (Pair(1, 11.0, 10.0),), ((Pair(4, None, 12.0),),), "application"),),
         (Canary("steal", (), (3.0,), "", "q5"), Canary("steal", (1.0,), (), "h1", "q5")),
         expected=("q5", "q9"),
         asked=9,
@@ -71,8 +71,8 @@ ROW = "n1,q5,1,1,candidate,1,cpu,1"
     [
         ([], f"the file is empty; its first line is {HEAD}"),
         ([HEAD, "n1,q5,1,1,candidate,1,cpu"], "7 cells, the first line has more columns"),
-        ([HEAD, "n1,q5,0,1,candidate,1,cpu,1"], "stage '0' is not known; it is 1 or 2"),
-        ([HEAD, "n1,q5,,1,candidate,1,cpu,1"], "stage '' is not known; it is 1 or 2"),
+        ([HEAD, "n1,q5,0,1,candidate,1,cpu,1"], "stage '0' is not known; it is a round, 1 to 12"),
+        ([HEAD, "n1,q5,,1,candidate,1,cpu,1"], "stage '' is not known; it is a round, 1 to 12"),
         ([HEAD, "n1,q5,1,,candidate,1,cpu,1"], "pair '' is not a whole number"),
         (
             [HEAD, "n1,q5,1,1,before,1,cpu,1"],

@@ -26,8 +26,8 @@ from tests.unit.verdict.gate_builder import (
 
 def all_queries(ratio: float, fresh: float | None = None) -> MeasuredNight:
     rng = np.random.default_rng(31)
-    again = around(fresh, 10, rng) if fresh is not None else ()
-    rows = tuple(Measured(q, CPU, around(ratio, 5, rng), again) for q in QUERIES)
+    later = (around(fresh, 10, rng),) if fresh is not None else ()
+    rows = tuple(Measured(q, CPU, around(ratio, 5, rng), later) for q in QUERIES)
     return MeasuredNight("tonight", rows)
 
 
@@ -54,7 +54,7 @@ def test_some_queries_that_are_regressions_themselves_are_not_the_suite() -> Non
     rng = np.random.default_rng(31)
     some = night()
     for query in QUERIES[:5]:
-        some = with_query(some, query, pairs=around(1.4, 5, rng), fresh=around(1.4, 10, rng))
+        some = with_query(some, query, pairs=around(1.4, 5, rng), later=(around(1.4, 10, rng),))
     found = {x.query: x.value for x in judge_night(some, earlier(), rules())}
     assert [found[query] for query in QUERIES[:5]] == [Value.REGRESSION] * 5
     assert found[SUITE] is Value.OK

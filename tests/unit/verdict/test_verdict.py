@@ -40,13 +40,13 @@ def test_medians_are_of_complete_pairs(
     assert of(Measured("q5", CPU, made, basis=basis)) == expected
 
 
-def test_medians_of_a_confirmed_suspect_are_of_its_fresh_pairs() -> None:
+def test_medians_are_of_the_pairs_of_all_rounds_that_were_read() -> None:
     some = tonight(1.3, fresh=1.2)
     said = verdict(some)
     (measured,) = (x for x in some.measured if x.query == "q5")
     assert (said.value, said.fresh_pairs) == (Value.REGRESSION, 10)
-    assert (said.candidate, said.baseline) == measured.medians(fresh=True)
-    assert (said.candidate, said.baseline) != measured.medians(fresh=False)
+    assert (said.candidate, said.baseline) == measured.medians(2)
+    assert (said.candidate, said.baseline) != measured.medians(1)
 
 
 def test_a_verdict_counts_its_repetitions_and_the_suite_has_no_medians() -> None:

@@ -132,8 +132,8 @@ def test_a_night_has_a_line_for_every_verdict_the_worst_first(
     queries = re.findall(r'<th scope="row"><a href="[^"]+">(q\d+)</a>', text)
     names = dict(web_nights.ALL_VALUES.items())
     assert [names[query].value for query in queries] == [
-        *("INVALID", "MISSING", "REGRESSION", "SUSPECT", "WATCH"),
-        *("SOURCE_BOUND", "UNCONFIRMED", "FASTER", "CALIBRATING", "OK"),
+        *("INVALID", "MISSING", "REGRESSION", "SUSPECT", "NO BASELINE"),
+        *("WATCH", "SOURCE_BOUND", "UNDECIDED", "FASTER", "OK"),
     ]
     for query in web_nights.ALL_VALUES:
         shown(browser, at(run, "query", query))

@@ -29,7 +29,7 @@ from nexmark.evidence.pairs import (
     pairs_of,
 )
 from nexmark.evidence.query_evidence import query_evidence, source_of
-from nexmark.model import CPU, Mode, Value
+from nexmark.model import CPU, PROFILED, Mode, Value
 from nexmark.report import charts
 from nexmark.report.evidence_files import question_text
 from nexmark.report.rendering import MOST, WIDTH, diff_lines, environment, scale_of
@@ -148,7 +148,7 @@ def test_the_baseline_of_bounds_is_the_candidate_of_another_night() -> None:
     assert arms["q5"].ratio("wall_s") == 2.0
 
 
-def test_pairs_are_of_one_basis_and_fresh_ones_come_last() -> None:
+def test_pairs_are_of_one_basis_and_later_rounds_come_last() -> None:
     rows = [
         repetition(stage=2, cpu_s_per_mevent_application=90.0),
         repetition("baseline", stage=2),
@@ -157,7 +157,7 @@ def test_pairs_are_of_one_basis_and_fresh_ones_come_last() -> None:
         repetition(number=2),
     ]
     pairs = pairs_of(rows, "application")
-    assert [(x.label, x.ratio) for x in pairs] == [("1", 1.0), ("2", None), ("fresh 1", 1.5)]
+    assert [(x.label, x.ratio) for x in pairs] == [("1", 1.0), ("2", None), ("2.1", 1.5)]
 
 
 def test_a_difference_of_plans_has_its_lines_with_signs() -> None:
@@ -202,7 +202,7 @@ def test_batches_are_medians_over_the_repetitions() -> None:
 def test_batches_of_a_repetition_that_does_not_count_are_not_in_the_medians() -> None:
     odd = {"batch_list": [{"id": 0, "duration_ms": 9000}]}
     rows = [repetition(batch_list=[{"id": 0, "duration_ms": 1000}])]
-    rows += [repetition(number=2, status="invalid", **odd), repetition(stage=3, **odd)]
+    rows += [repetition(number=2, status="invalid", **odd), repetition(stage=PROFILED, **odd)]
     assert [batch.duration_ms for batch in batch_medians(rows)] == [1000.0]
 
 
@@ -248,7 +248,7 @@ def test_verdicts_are_counted_as_the_night_counts_them(store: Store) -> None:
     ("values", "colour"),
     [
         ({"q0": Value.OK}, GREEN),
-        ({"q0": Value.CALIBRATING, "q1": Value.WATCH}, GREEN),
+        ({"q0": Value.NO_BASELINE, "q1": Value.WATCH}, GREEN),
         ({"q0": Value.OK, "q1": Value.SUSPECT}, RED),
         ({"q0": Value.MISSING}, RED),
     ],
@@ -264,7 +264,7 @@ def test_a_night_has_the_colour_of_its_verdicts(
 
 
 def test_a_night_that_compared_nothing_is_not_green_for_the_eye(store: Store) -> None:
-    first = by_bounds("q5", Value.CALIBRATING, "no accepted baseline")
+    first = by_bounds("q5", Value.NO_BASELINE, "no accepted baseline")
     run = record(store, night(1))
     store.record_verdicts(run, [first])
     page = night_evidence(store, store.night(run))
@@ -296,16 +296,16 @@ def test_the_page_of_a_night_says_what_why_and_what_next(store: Store) -> None:
     assert page.hosts[0].drift == pytest.approx(1.01)
 
 
-def test_the_page_of_a_confirmed_query_has_the_canary_of_the_confirmation(store: Store) -> None:
+def test_the_page_of_a_query_has_the_canary_of_its_later_rounds(store: Store) -> None:
     values = {"q0": Value.OK, "q1": Value.OK, "q5": Value.REGRESSION}
     run = web_nights.record(store, 1, values)
-    web_nights.record_canary(store, run, ("n02",), group="confirmation")
+    web_nights.record_canary(store, run, ("n02",), group="round_2")
     pages = {query: query_evidence(store, store.night(run), query) for query in values}
     groups = {query: {(x.group, x.host) for x in page.canary} for query, page in pages.items()}
     own = {("q0", "n02"), ("q0", "n03")}
-    assert groups == {"q0": own, "q1": set(), "q5": {("confirmation", "n02")}}
+    assert groups == {"q0": own, "q1": set(), "q5": {("round_2", "n02")}}
     shown = str(environment().get_template("macros.html").module.setting(pages["q5"]))  # type: ignore[attr-defined]
-    assert "<td>confirmation</td><td>n02</td>" in shown
+    assert "<td>round_2</td><td>n02</td>" in shown
 
 
 def test_the_page_of_a_query_has_what_may_explain_it(store: Store) -> None:
@@ -340,8 +340,8 @@ def test_the_list_of_nights_has_pages(store: Store) -> None:
         ("aa", Value.REGRESSION, False),
         ("aa", Value.INVALID, None),
         ("slowdown", Value.REGRESSION, True),
-        ("slowdown", Value.UNCONFIRMED, False),
-        ("slowdown", Value.CALIBRATING, None),
+        ("slowdown", Value.UNDECIDED, False),
+        ("slowdown", Value.NO_BASELINE, None),
     ],
 )
 def test_when_the_gate_was_right(kind: str, value: Value, expected: bool | None) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nexmark.measure.cpu_series import CpuSeries
-from nexmark.model import Arm, Basis, Stage, Value
+from nexmark.model import Arm, Basis, Value
 from nexmark.store import (
     BuildRecord,
     NightRecord,
@@ -91,7 +91,7 @@ def record_query(
         failed = "the application failed: java.lang.OutOfMemoryError"
         store.record_repetition(RepetitionRecord(made.run, query, 1, failed=failed))
         return
-    fresh = [Stage.FRESH] if value == Value.REGRESSION else []
+    fresh = [2] if value == Value.REGRESSION else []
     for stage in (1, *fresh):
         for number in range(1, pairs + 1):
             for arm, figure in ((Arm.CANDIDATE, 40 * ratio), (Arm.BASELINE, 40.0)):

@@ -36,7 +36,7 @@ class NightKind(Protocol):
 
     Attributes:
         is_judged_by_pairs_only: whether its nights cannot be judged by bounds.
-        has_flame_graphs: whether its suspects run once more with a flight recorder.
+        has_flame_graphs: whether what has changed runs once more with a flight recorder.
         has_slowed_arm: whether a slowdown of known size can test its gate.
         has_short_starts: whether class archives and the confs of short runs are used in its
             repetitions.
