@@ -28,7 +28,7 @@ def site(
     directory = tmp_path_factory.mktemp("rollout")
     queries = ["q0", "q11", "q17"]
     made = make_site(directory / "home", directory / "conf", engine_build(ENGINE), queries=queries)
-    made.gate(mode="paired", **ROUNDS, comparison=ROUNDS | {"matters": 0.5})
+    made.gate(mode="paired", **ROUNDS, comparison=ROUNDS | {"matters": 1.0})
     yield made
     made.stop()
 

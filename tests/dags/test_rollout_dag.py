@@ -36,7 +36,7 @@ def site(
     made = make_site(
         directory / "home", directory / "conf", engine_build(ENGINE), queries=["q0", "q11"]
     )
-    made.gate(mode="paired", **ROUNDS, comparison=ROUNDS | {"matters": 0.5})
+    made.gate(mode="paired", **ROUNDS, comparison=ROUNDS | {"matters": 1.0})
     yield made
     made.stop()
 
