@@ -170,7 +170,7 @@ FIRST_EFFECTS = (0.05, 0.10, 0.20)
 class FirstNightTally:
     """Rates of nights without any history.
 
-    ``alarms`` are false reds per night, those of the suite with them, ``undecided`` is the share of
+    ``alarms`` are false reds per night, the suite included, ``undecided`` is the share of
     unchanged queries, ``cost`` is relative to one arm, and ``found`` the share of slowdowns by
     ``FIRST_EFFECTS``.
     """

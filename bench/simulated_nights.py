@@ -153,7 +153,7 @@ class PairedSuites:
         rng: np.random.Generator,
         history: int | None = None,
     ) -> None:
-        """Let quiet nights pass, ``history`` or those of the rules, then the past of the world."""
+        """Let quiet nights pass, ``history`` or what the rules say, then the past of the world."""
         self.world, self.rules, self.rng = world, rules, rng
         self._nights = rules.history_nights if history is None else history
         self.cost = 2.0

@@ -53,6 +53,7 @@ def test_exchanging_the_arms_mirrors_the_verdict(
     one = verdict(some, before=before, **EVEN)
     other = verdict(swapped(some), before=before, **EVEN)
     assume(Value.UNDECIDED not in (one.value, other.value))
+    assume(one.fresh_pairs == other.fresh_pairs)  # a small slowdown alone is not measured on
     assert other.value is MIRROR.get(one.value, one.value)
     assert other.ratio == pytest.approx(1 / (one.ratio or 0))
     assert other.lo == pytest.approx(1 / (one.hi or 0))
