@@ -55,8 +55,8 @@ class QueryStep(Model):
 class RolloutStage(Model):
     """Queries that get the new arm together.
 
-    `night` is the run that measured them. `why` says what was red or undecided in it, `evidence` is the path of
-    its page, and `accepted` says who accepted the stage, when and why.
+    `night` is the run that measured them. `why` says what was red or undecided in it, `evidence` is
+    the path of its page, and `accepted` says who accepted the stage, when and why.
     """
 
     queries: tuple[str, ...]
