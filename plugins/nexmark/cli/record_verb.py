@@ -25,11 +25,11 @@ def record(
     from nexmark.report.evidence_files import write_evidence, write_report
     from nexmark.report.table import report_text
     from nexmark.store import open_store
-    from nexmark.store.connecting import BRIEF_S
+    from nexmark.store.connecting import INTERACTIVE_TIMEOUT_S
 
     night = kept_night(run)
     check_over(night)
-    with open_store(db or paths.database_url(), patience_s=BRIEF_S) as store:
+    with open_store(db or paths.database_url(), patience_s=INTERACTIVE_TIMEOUT_S) as store:
         recorded = record_lacking(night, store, option.on_stderr)
         judged = {row.query for row in store.verdicts(night.name)}
         if recorded or not judged.issuperset(night.queries):

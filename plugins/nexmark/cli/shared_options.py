@@ -126,9 +126,9 @@ def on_stderr(text: str) -> None:
 def opened(url: str | None) -> "Store":
     """Return the results database; NexmarkError where there is none."""
     from nexmark.store import open_store
-    from nexmark.store.connecting import BRIEF_S
+    from nexmark.store.connecting import INTERACTIVE_TIMEOUT_S
 
-    return open_store(url or paths.database_url(), create=False, patience_s=BRIEF_S)
+    return open_store(url or paths.database_url(), create=False, patience_s=INTERACTIVE_TIMEOUT_S)
 
 
 def text(help: str | None = None, metavar: str | None = None) -> Any:

@@ -1,6 +1,6 @@
-"""Finds the acceptance of a query that counts, and checks a person's acceptance and its text.
+"""Finds the acceptance that counts for a query, and checks what a person writes in one.
 
-Others read what a person writes, so it has no hidden characters.
+Other people read this text, so it must have no hidden characters.
 """
 
 import re
@@ -17,25 +17,29 @@ COUNTS, SUPERSEDED, EXPIRED, WITHDRAWN = "counts", "superseded", "expired", "wit
 
 
 def states(rows: Sequence[AcceptanceRow], at: datetime) -> list[tuple[AcceptanceRow, str]]:
-    """Return each acceptance with its state, in the given order."""
+    """Return each acceptance with its state at a moment, in the given order."""
     place = attrgetter("engine", "workload", "cluster", "query")
     newest = {place(row): row.id for row in rows if not row.over(at)}
-    found = []
+    with_states = []
     for row in rows:
         state = COUNTS if newest.get(place(row)) == row.id else SUPERSEDED
         state = EXPIRED if row.expired(at) else state
-        found.append((row, WITHDRAWN if row.withdrawn(at) else state))
-    return found
+        with_states.append((row, WITHDRAWN if row.withdrawn(at) else state))
+    return with_states
 
 
 def parse_expiry(text: str, now: datetime) -> datetime | None:
-    """Return the start of a day (2027-01-31, UTC), ``now`` plus days (30d), or None for ""."""
+    """Parse when an acceptance expires.
+
+    A day (2027-01-31) gives its start in UTC, a number of days (30d) gives ``now`` plus these days,
+    and an empty text gives None: the acceptance never expires. Refused for any other text.
+    """
     text = text.strip()
     if not text:
         return None
     try:
-        if found := re.fullmatch(r"([0-9]{1,5})d", text):
-            return now + timedelta(days=int(found[1]))
+        if days := re.fullmatch(r"([0-9]{1,5})d", text):
+            return now + timedelta(days=int(days[1]))
         return datetime.combine(date.fromisoformat(text), time(), UTC)
     except (ValueError, OverflowError):
         raise Refused(
@@ -52,7 +56,17 @@ def check_request(
     expires: datetime | None,
     now: datetime,
 ) -> None:
-    """Refuse to accept without a reason, a query that is unknown, until now, or a tried setting."""
+    """Refuse an acceptance that cannot be made; Refused says why.
+
+    Args:
+        night: The night that a person wants to accept. A night that tried a setting of the
+            candidate alone is refused.
+        known: The queries that were measured in the night, beside those that it planned.
+        queries: The queries that the person names; each must be a query of the night.
+        reason: Why the person accepts; must not be empty.
+        expires: When the acceptance expires, None for never; must be later than ``now``.
+        now: The moment of the request.
+    """
     if night.candidate_conf:
         raise Refused(
             f"run {night.id} is no baseline: {confs_of_candidate(night)}; put that into the"
@@ -72,13 +86,17 @@ def check_request(
 
 
 def confs_of_candidate(night: NightRow) -> str:
-    """Return a text on the Spark confs of a night's candidate alone; "" if it has none."""
+    """Say in words which Spark confs a night gave to its candidate alone; "" if none."""
     confs = shown_confs(night.candidate_conf or {})
     return f"its candidate alone had {confs}" if confs else ""
 
 
 def check_withdrawal(row: AcceptanceRow | None, number: int, reason: str) -> AcceptanceRow:
-    """Refuse a withdrawal without a reason, of no acceptance, or of one already withdrawn."""
+    """Return the acceptance that is to be withdrawn, or refuse.
+
+    Refused if there is no acceptance with the number, if it was withdrawn before, or if the
+    withdrawal has no reason.
+    """
     if row is None:
         raise Refused(f"there is no acceptance {number}; `nexmark acks` lists them with their ids")
     if row.withdrawal is not None:
@@ -91,27 +109,35 @@ def check_withdrawal(row: AcceptanceRow | None, number: int, reason: str) -> Acc
     return row
 
 
-#: Control characters, and those that turn the direction of what is read.
+#: Control characters, and characters that change the direction of text (bidirectional).
 _HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _ADDRESS = re.compile(r"https?://[^\s/?#]+[^\s]*", re.IGNORECASE)
 
 
 def check_words(name: str, text: str) -> None:
-    """Refuse a control or bidirectional character in a text; Refused names it."""
-    if found := _HIDDEN.search(text):
+    """Refuse a text with a control or bidirectional character; Refused says which, and where."""
+    if hidden := _HIDDEN.search(text):
         raise Refused(
-            f"{name}: has the character U+{ord(found[0]):04X} at place {found.start() + 1}, which "
-            "cannot be seen; write plain text in one line"
+            f"{name}: has the character U+{ord(hidden[0]):04X} at place {hidden.start() + 1},"
+            " which cannot be seen; write plain text in one line"
         )
 
 
 def visible(text: str) -> str:
-    """Return a text with such characters written out, but for the ends of lines."""
-    return _HIDDEN.sub(lambda x: x[0] if x[0] == "\n" else f"<U+{ord(x[0]):04X}>", text)
+    """Return a text with its hidden characters written as <U+202E>; line ends stay."""
+
+    def written(hidden: re.Match[str]) -> str:
+        character = hidden[0]
+        return character if character == "\n" else f"<U+{ord(character):04X}>"
+
+    return _HIDDEN.sub(written, text)
 
 
 def check_link(link: str | None) -> str | None:
-    """Return the address of where something was decided, None for none; Refused for another."""
+    """Return the web address of the discussion in which something was decided.
+
+    None if ``link`` is None or empty. Refused if it is no address with http:// or https://.
+    """
     address = (link or "").strip()
     if not address:
         return None

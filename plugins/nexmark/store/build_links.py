@@ -1,4 +1,4 @@
-"""What the nights have measured of one build against another: the links of chains of builds."""
+"""Reads what nights measured of one build against another: the links of a chain of builds."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING
@@ -16,10 +16,17 @@ if TYPE_CHECKING:
 def read_links(
     session: Session, night: NightRow, metric: str, queries: Collection[str] | None = None
 ) -> "dict[str, list[Link]]":
-    """Return the links of each query up to a night, that one included, oldest first.
+    """Return the links by query, up to a night and with this night, oldest first.
 
-    Of comparable nights: another workload, cluster or engine is another chain. Of nights that a
-    person chose, too, but not of those that tried a setting. By the newest gate of each night.
+    A link is the verdict of a comparable night by the newest gate that judged it: nights of another
+    workload, cluster or engine are another chain. Nights that a person started count, too; nights
+    that tried a setting do not.
+
+    Args:
+        session: The session to read with.
+        night: The last night of the chain.
+        metric: The metric of the verdicts.
+        queries: The queries to read; None for all, without the suite.
     """
     from nexmark.verdict.baseline_chain import Link, link_of
 
@@ -34,9 +41,9 @@ def read_links(
         .where(VerdictRow.query != SUITE if queries is None else VerdictRow.query.in_(queries))
         .order_by(NightRow.started, NightRow.id, VerdictRow.id)
     )
-    found: dict[str, list[Link]] = {}
+    links: dict[str, list[Link]] = {}
     for row, build, started, teaches in session.execute(wanted):
         day = f"{started:%Y-%m-%d}"
         if (link := link_of(verdict_of(row, build), teaches, day)) is not None:
-            found.setdefault(row.query, []).append(link)
-    return found
+            links.setdefault(row.query, []).append(link)
+    return links

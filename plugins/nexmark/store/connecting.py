@@ -1,4 +1,4 @@
-"""The database, on SQLite or PostgreSQL, opened at the schema of this package.
+"""Opens the results database, on SQLite or PostgreSQL, and brings its schema up to date.
 
 On both, transactions that write wait for each other.
 """
@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
@@ -23,11 +23,18 @@ from nexmark.store import versions
 from nexmark.store.store_error import StoreError, database_error, no_results, shown
 from nexmark.store.table_rows import NightRow
 
-BUSY_TIMEOUT_S = 30  # so long a night's tasks wait for the lock of another process
-BRIEF_S = 3  # so long those wait behind whom a person sits
+if TYPE_CHECKING:
+    from psycopg import Connection as PostgresqlConnection
+    from psycopg.abc import Buffer
+    from psycopg.types.string import StrDumper
+
+BUSY_TIMEOUT_S = 30
+"""The lock timeout of a night's tasks, in seconds: how long they wait for another process."""
+INTERACTIVE_TIMEOUT_S = 3
+"""The lock timeout of commands and pages, in seconds: a person waits for them."""
 CONNECT_TIMEOUT_S = 10
 WRITERS, OPENERS = 0x4E58_4D01, 0x4E58_4D02
-"""PostgreSQL's advisory locks: of whoever writes, and of whoever migrates."""
+"""PostgreSQL's advisory locks: the lock of transactions that write, and that of migrations."""
 
 SQLITE, POSTGRESQL = "sqlite", "postgresql"
 ENCODING = "UTF8"
@@ -35,7 +42,11 @@ _WRITES = "nexmark_writes"
 
 
 def connect(url: str, patience_s: float | None = None) -> Engine:
-    """Return an engine on a database URL; nothing is opened yet. StoreError for no such URL."""
+    """Return an engine for a database URL, without opening a connection.
+
+    ``patience_s`` is the lock timeout in seconds, by default that of a night's tasks. StoreError if
+    the URL cannot be used.
+    """
     patience_s = BUSY_TIMEOUT_S if patience_s is None else patience_s
     try:
         parsed = make_url(url)
@@ -55,12 +66,12 @@ def connect(url: str, patience_s: float | None = None) -> Engine:
 
 
 def writing(engine: Engine) -> Engine:
-    """Return the engine for transactions that write: they wait for each other from the start."""
+    """Return the engine for transactions that write; they take the writers' lock at their start."""
     return engine.execution_options(**{_WRITES: True})
 
 
 def snapshot(engine: Engine) -> Engine:
-    """Return the engine for transactions that see one moment only, however long they read."""
+    """Return the engine for transactions that only read, and see the database at one moment."""
     if engine.dialect.name == POSTGRESQL:
         only = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
         return engine.execution_options(**only)
@@ -68,11 +79,11 @@ def snapshot(engine: Engine) -> Engine:
 
 
 def _sqlite(url: URL, patience_s: float) -> Engine:
-    """Let SQLAlchemy, not the driver, begin transactions."""
+    """Return an engine on SQLite where SQLAlchemy, not the driver, begins transactions."""
     engine = create_engine(url, connect_args={"timeout": patience_s})
 
     @event.listens_for(engine, "connect")
-    def configure(connection: Any, _: object) -> None:
+    def configure(connection: sqlite3.Connection, _: object) -> None:
         connection.isolation_level = None
         connection.execute("PRAGMA foreign_keys=ON")
 
@@ -85,11 +96,11 @@ def _sqlite(url: URL, patience_s: float) -> Engine:
 
 
 def _postgresql(url: URL, patience_s: float) -> Engine:
-    """Leave nothing in a session of the server: PgBouncer gives it to another client.
+    """Return an engine on PostgreSQL that leaves nothing behind in a session of the server.
 
-    So no statement is prepared, and each transaction has its own settings, whatever the database
-    prefers. Before each use it is tried whether the connection is still there: the server may have
-    restarted.
+    PgBouncer gives a session to another client after each transaction. So no statement is prepared,
+    and each transaction sets its own settings, whatever the defaults of the database are. A
+    connection is tested before each use, because the server may have restarted.
     """
     wanted = {"connect_timeout": CONNECT_TIMEOUT_S, "application_name": "nexmark"}
     given = {name: value for name, value in wanted.items() if name not in url.query}
@@ -98,11 +109,11 @@ def _postgresql(url: URL, patience_s: float) -> Engine:
         url, connect_args=given, pool_pre_ping=True, isolation_level="READ COMMITTED"
     )
     texts = _texts_without_nul()
-    own = {"lock_timeout": round(patience_s * 1000), "DateStyle": "ISO, MDY", "TimeZone": "UTC"}
-    settings = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in own.items())
+    values = {"lock_timeout": round(patience_s * 1000), "DateStyle": "ISO, MDY", "TimeZone": "UTC"}
+    settings = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in values.items())
 
     @event.listens_for(engine, "connect")
-    def configure(connection: Any, _: object) -> None:
+    def configure(connection: "PostgresqlConnection", _: object) -> None:
         connection.adapters.register_dumper(str, texts)
 
     @event.listens_for(engine, "begin")
@@ -114,19 +125,25 @@ def _postgresql(url: URL, patience_s: float) -> Engine:
     return engine
 
 
-def _texts_without_nul() -> Any:
-    """Return how texts are sent: PostgreSQL keeps no NUL, and a log that was cut off has some."""
+def _texts_without_nul() -> "type[StrDumper]":
+    """Return the class that sends texts without the character NUL.
+
+    PostgreSQL refuses NUL in a text, and a log that was cut off may have some.
+    """
     from psycopg.types.string import StrDumper
 
     class WithoutNul(StrDumper):
-        def dump(self, text: str) -> Any:
-            return super().dump(text.replace("\0", ""))
+        def dump(self, obj: str) -> "Buffer | None":
+            return super().dump(obj.replace("\0", ""))
 
     return WithoutNul
 
 
 def make_file(engine: Engine) -> None:
-    """Make an SQLite file for its owner only, and its directory; nothing elsewhere."""
+    """Create the file of an SQLite database, readable for its owner only, and its directory.
+
+    Does nothing on PostgreSQL and for a database in memory.
+    """
     if engine.dialect.name == SQLITE and engine.url.database not in (None, "", ":memory:"):
         path = Path(str(engine.url.database))
         if path.resolve().is_relative_to(paths.home()):
@@ -140,11 +157,19 @@ POLL_S = 0.02
 
 
 def open_engine(url: str, *, create: bool = True, patience_s: float | None = None) -> Engine:
-    """Return an engine on a database with the schema of this package, made or migrated if need be.
+    """Return an engine on a database that has the schema of this package.
 
-    Several processes may open it at once. ``patience_s``: how long to wait for others. StoreError
-    when it cannot be reached or is not there (and may not be ``create``d), when another process
-    keeps it locked, or when a package has been at it that is newer, or of before the first release.
+    The schema is created or migrated if necessary. Several processes may open a database at once.
+
+    Args:
+        url: The URL of the database.
+        create: Whether to create a database, or its tables, if they do not exist.
+        patience_s: How long to wait for the lock of another process, in seconds.
+
+    Raises:
+        StoreError: The database cannot be reached; it does not exist, and ``create`` is False;
+            another process keeps it locked; its schema is newer than this package, or older than
+            the first release.
     """
     engine = connect(url, patience_s)
     try:
@@ -169,7 +194,10 @@ def open_engine(url: str, *, create: bool = True, patience_s: float | None = Non
 
 @contextmanager
 def _alone(engine: Engine, patience_s: float | None) -> Iterator[None]:
-    """Keep other processes from opening the same SQLite file meanwhile; it goes into WAL mode."""
+    """Put an SQLite database into WAL mode, and let no other process open it during the block.
+
+    Does nothing on PostgreSQL.
+    """
     if engine.dialect.name != SQLITE or not engine.url.database:
         yield
         return
@@ -184,7 +212,7 @@ def _alone(engine: Engine, patience_s: float | None) -> Iterator[None]:
 
 
 def _lock(directory: int, patience_s: float) -> None:
-    """Lock a directory; BlockingIOError where another process has it for longer."""
+    """Lock a directory; BlockingIOError if another process still has the lock after patience_s."""
     deadline = time.monotonic() + patience_s
     while True:
         try:
@@ -197,7 +225,10 @@ def _lock(directory: int, patience_s: float) -> None:
 
 
 def _check_encoding(connection: Connection) -> None:
-    """Refuse a database of a server that cannot keep every letter: its error would come later."""
+    """Refuse a PostgreSQL database whose encoding is not UTF-8; StoreError says what to do.
+
+    Otherwise the first text with a letter that it cannot store would fail much later.
+    """
     if connection.dialect.name != POSTGRESQL:
         return
     encoding = connection.exec_driver_sql("SHOW server_encoding").scalar()
@@ -210,14 +241,15 @@ def _check_encoding(connection: Connection) -> None:
 
 
 def _migrate(connection: Connection) -> None:
-    """Bring the schema up to date in one transaction; others that want to, wait and find it so.
+    """Bring the schema up to date in one transaction.
 
-    SQLite changes a table by replacing it: foreign keys are off, or rows that refer to it would go.
+    Other processes that want to do so wait, and then find the new schema. SQLite changes a table by
+    replacing it. Foreign keys are off during this time: otherwise SQLite would delete the rows that
+    refer to the replaced table.
     """
-    raw: Any = connection.connection.driver_connection
     on_sqlite = connection.dialect.name == SQLITE
     if on_sqlite:
-        raw.execute("PRAGMA foreign_keys=OFF")
+        sqlite_connection(connection).execute("PRAGMA foreign_keys=OFF")
     elif connection.dialect.name == POSTGRESQL:
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({OPENERS})")
     try:
@@ -226,11 +258,16 @@ def _migrate(connection: Connection) -> None:
     finally:
         if on_sqlite:
             connection.rollback()
-            raw.execute("PRAGMA foreign_keys=ON")
+            sqlite_connection(connection).execute("PRAGMA foreign_keys=ON")
+
+
+def sqlite_connection(connection: Connection) -> sqlite3.Connection:
+    """Return the connection of Python's sqlite3 that a connection to an SQLite database uses."""
+    return cast(sqlite3.Connection, connection.connection.driver_connection)
 
 
 def upgrade(connection: Connection) -> None:
-    """Migrate to our schema, or make the tables, within the transaction of the connection."""
+    """Create the tables, or migrate them to our schema, in the transaction of the connection."""
     current = versions.revision(connection)
     if current is None:
         versions.check_free(connection, NightRow.metadata.tables)

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from nexmark.config import paths
 from nexmark.errors import NexmarkError
 from nexmark.store import Refused, Store, StoreError, UnknownNight, open_store
-from nexmark.store.connecting import BRIEF_S
+from nexmark.store.connecting import INTERACTIVE_TIMEOUT_S
 from nexmark.web import assets, pages
 from nexmark.web.auth import AirflowAccess, ForgedForm
 from nexmark.web.request_context import render_error
@@ -51,7 +51,7 @@ class Database:
         with self._lock:
             if self._store is None:
                 url = self._url or paths.database_url()
-                self._store = open_store(url, patience_s=BRIEF_S)
+                self._store = open_store(url, patience_s=INTERACTIVE_TIMEOUT_S)
             return self._store
 
     def forget(self) -> None:

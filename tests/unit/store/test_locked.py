@@ -105,7 +105,7 @@ class TestLocked:
         capsys: pytest.CaptureFixture[str],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setattr("nexmark.store.connecting.BRIEF_S", 0.5)
+        monkeypatch.setattr("nexmark.store.connecting.INTERACTIVE_TIMEOUT_S", 0.5)
         with keeper(file, statements) as process:
             begin = time.monotonic()
             assert main([*arguments, "--db", file]) == 1
@@ -136,7 +136,7 @@ class TestLocked:
 
 
 def test_a_night_waits_longer_than_a_person() -> None:
-    assert connecting.BRIEF_S < 5 < connecting.BUSY_TIMEOUT_S
+    assert connecting.INTERACTIVE_TIMEOUT_S < 5 < connecting.BUSY_TIMEOUT_S
 
 
 @pytest.mark.parametrize("number", [2**31, 2**63, 10**30, 0, -(10**30)])

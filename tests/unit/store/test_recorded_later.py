@@ -45,7 +45,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("NEXMARK_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("NEXMARK_PROGRESS", str(tmp_path / "said"))
     monkeypatch.setattr(connecting, "BUSY_TIMEOUT_S", 0.3)
-    monkeypatch.setattr(connecting, "BRIEF_S", 0.3)
+    monkeypatch.setattr(connecting, "INTERACTIVE_TIMEOUT_S", 0.3)
     return tmp_path / "home"
 
 
