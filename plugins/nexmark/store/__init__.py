@@ -1,4 +1,4 @@
-"""The results database: every night, repetition and verdict, and what was accepted."""
+"""The results database: every night, repetition, verdict and acceptance."""
 
 from nexmark.store.records import (
     Accepted,

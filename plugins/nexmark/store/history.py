@@ -1,16 +1,16 @@
-"""Many nights at a time, for the pages: reads only the columns that are shown, never all rows.
+"""Reads many nights at a time for the pages: only the columns that a page shows.
 
-Nights are the runs of ``dags``, the DAGs whose runs the reader may see; verdicts are of the newest
+Nights are the runs of ``dags``, the DAGs whose runs the person may see. Verdicts are by the newest
 version of the gate that judged a night.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from sqlalchemy import ColumnElement, Executable, Row, func, select, tuple_
+from sqlalchemy import ColumnElement, func, select, tuple_
 
 from nexmark.model import SUITE, Mode, Value, grouped
 from nexmark.store.query_history import PLACE
@@ -19,20 +19,50 @@ from nexmark.store.table_rows import BuildRow, NightRow, VerdictRow
 from nexmark.store.verdict_rows import select_verdicts, verdict_of
 from nexmark.verdict.verdict import Verdict
 
-_NIGHT = tuple(
-    getattr(NightRow, name)
-    for name in (
-        *("id", "dag_id", "run_id", "engine", "workload", "cluster", "build_id", "mode", "shape"),
-        *("started", "grade", "repetitions", "queries", "teaches", "directory"),
-    )
-)
+
+class ListedNight(NamedTuple):
+    """The columns of a night that lists of nights show; they mean the same as in ``NightRow``."""
+
+    id: str
+    dag_id: str
+    run_id: str
+    engine: str
+    workload: str
+    cluster: str
+    build_id: str
+    mode: Mode
+    shape: str
+    started: datetime
+    grade: str | None
+    repetitions: int
+    queries: list[str]
+    teaches: bool
+    directory: str
+
+
+AnyNight: TypeAlias = NightRow | ListedNight
+"""A night with all its columns, or with those of a list."""
+
+
+class CandidateBuild(NamedTuple):
+    """A build that was a candidate, with its number of nights, the first and the last of them."""
+
+    id: str
+    version: str
+    source: str
+    first_seen: datetime
+    nights: int
+    first: datetime
+    last: datetime
 
 
 @dataclass(frozen=True)
 class Tally:
-    """The deciding verdicts of a night by value; ``red`` and ``known`` (accepted) of them.
+    """The deciding verdicts of a night, counted.
 
-    ``compared``: whether one of them rests on a ratio.
+    ``values`` counts them by value. ``red`` fail the night, ``known`` would fail it but a person
+    accepted them. ``suite`` is the ratio of the whole suite. ``compared``: whether at least one
+    verdict has a ratio.
     """
 
     values: Mapping[Value, int]
@@ -43,7 +73,11 @@ class Tally:
 
 
 class Judged(NamedTuple):
-    """A deciding verdict of a night; ``bad``: it fails the night unless a person accepted it."""
+    """A deciding verdict of a night.
+
+    ``bad``: it fails the night unless a person accepted it. ``acceptance`` is the id of the
+    acceptance that covers it.
+    """
 
     night: str
     dag: str
@@ -62,7 +96,7 @@ class Judged(NamedTuple):
 
     @property
     def series(self) -> tuple[str, ...]:
-        """What the nights have in common that go on from one to the next."""
+        """What two verdicts have in common if the later one continues the earlier one."""
         return self.dag, *self.place, self.shape, self.mode, self.query
 
     @property
@@ -79,24 +113,35 @@ def dag_ids(store: Reader) -> list[str]:
 
 def nights(
     store: Reader, dags: Collection[str], limit: int, offset: int = 0, build: str | None = None
-) -> Sequence[Row[Any]]:
-    """Return the newest nights first, of a candidate build or of all."""
-    query = select(*_NIGHT).where(NightRow.dag_id.in_(dags))
+) -> list[ListedNight]:
+    """Return nights, the newest first.
+
+    Args:
+        store: The results database.
+        dags: The DAGs whose runs are returned.
+        limit: The largest number of nights.
+        offset: How many of the newest nights are left out.
+        build: The id of the candidate build; None for nights of all builds.
+    """
+    columns = (getattr(NightRow, name) for name in ListedNight._fields)
+    query = select(*columns).where(NightRow.dag_id.in_(dags))
     if build is not None:
         query = query.where(NightRow.build_id == build)
     order = (NightRow.started.desc(), NightRow.id.desc())
-    return _all(store, query.order_by(*order).limit(limit).offset(offset))
+    with store.reading() as session:
+        rows = session.execute(query.order_by(*order).limit(limit).offset(offset))
+        return [ListedNight._make(row) for row in rows]
 
 
 def count_nights(store: Reader, dags: Collection[str]) -> int:
-    """Return how many nights there are."""
+    """Return the number of nights."""
     query = select(func.count()).select_from(NightRow).where(NightRow.dag_id.in_(dags))
     with store.reading() as session:
         return session.scalar(query) or 0
 
 
 def neighbours(store: Reader, night: NightRow) -> tuple[str | None, str | None]:
-    """Return the nights of the same DAG just before and after one."""
+    """Return the ids of the nights of the same DAG just before and just after a night."""
     same, started = select(NightRow.id).where(NightRow.dag_id == night.dag_id), NightRow.started
     before = same.where(started < night.started).order_by(started.desc()).limit(1)
     after = same.where(started > night.started).order_by(started).limit(1)
@@ -104,44 +149,48 @@ def neighbours(store: Reader, night: NightRow) -> tuple[str | None, str | None]:
         return session.scalar(before), session.scalar(after)
 
 
-def tallies(store: Reader, nights: Iterable[Any]) -> dict[str, Tally]:
+def tallies(store: Reader, nights: Iterable[AnyNight]) -> dict[str, Tally]:
     """Return the tally of the verdicts by night; nights that were not judged are left out."""
     return {
         night: Tally(
-            Counter(one.value for one in own),
-            sum(one.bad and one.acceptance is None for one in own),
-            sum(one.acceptance is not None for one in own),
-            next((one.ratio for one in own if one.query == SUITE), None),
-            any(one.ratio is not None for one in own),
+            Counter(verdict.value for verdict in verdicts),
+            sum(verdict.bad and verdict.acceptance is None for verdict in verdicts),
+            sum(verdict.acceptance is not None for verdict in verdicts),
+            next((verdict.ratio for verdict in verdicts if verdict.query == SUITE), None),
+            any(verdict.ratio is not None for verdict in verdicts),
         )
-        for night, own in grouped(judged(store, nights), lambda one: one.night).items()
+        for night, verdicts in grouped(judged(store, nights), lambda one: one.night).items()
     }
 
 
-def judged(store: Reader, nights: Iterable[Any], reds: bool = False) -> list[Judged]:
-    """Return the deciding verdicts, oldest first; ``reds``: bad ones, and the first after them."""
+def judged(store: Reader, nights: Iterable[AnyNight], reds: bool = False) -> list[Judged]:
+    """Return the deciding verdicts of nights, the oldest night first.
+
+    ``reds``: only bad verdicts, and the verdict that comes next in the series of each.
+    """
     place = [getattr(NightRow, name) for name in PLACE]
     before = func.lag(VerdictRow.bad).over(
         partition_by=(NightRow.dag_id, *place, NightRow.shape, NightRow.mode, VerdictRow.query),
         order_by=(NightRow.started, VerdictRow.id),
     )
     of_night = (VerdictRow.night_id, NightRow.dag_id, NightRow.started, *place, NightRow.build_id)
-    said = (VerdictRow.query, VerdictRow.value, VerdictRow.ratio, VerdictRow.bad.label("bad"))
-    columns = (*of_night, *said, VerdictRow.acceptance_id, NightRow.shape, NightRow.mode)
-    found = (
+    of_verdict = (VerdictRow.query, VerdictRow.value, VerdictRow.ratio, VerdictRow.bad.label("bad"))
+    columns = (*of_night, *of_verdict, VerdictRow.acceptance_id, NightRow.shape, NightRow.mode)
+    deciding = (
         select(*columns, VerdictRow.id, before.label("before"))
         .join(NightRow)
         .where(VerdictRow.decides, _of_newest_gate([night.id for night in nights]))
         .subquery()
     )
-    wanted = select(*found.c[: len(columns)]).order_by(found.c.started, found.c.id)
+    wanted = select(*deciding.c[: len(columns)]).order_by(deciding.c.started, deciding.c.id)
     if reds:
-        wanted = wanted.where(found.c.bad | found.c.before)
-    return [Judged._make(row) for row in _all(store, wanted)]
+        wanted = wanted.where(deciding.c.bad | deciding.c.before)
+    with store.reading() as session:
+        return [Judged._make(row) for row in session.execute(wanted)]
 
 
-def builds(store: Reader, dags: Collection[str]) -> Sequence[Row[Any]]:
-    """Return the builds that were candidates, the one that was tested last first."""
+def builds(store: Reader, dags: Collection[str]) -> list[CandidateBuild]:
+    """Return the builds that were candidates; the build with the newest night comes first."""
     last = func.max(NightRow.started)
     query = (
         select(
@@ -155,11 +204,12 @@ def builds(store: Reader, dags: Collection[str]) -> Sequence[Row[Any]]:
         .group_by(*BuildRow.__table__.columns)
         .order_by(last.desc(), BuildRow.id)
     )
-    return _all(store, query)
+    with store.reading() as session:
+        return [CandidateBuild._make(row) for row in session.execute(query)]
 
 
 def figures(store: Reader, runs: Collection[str], metric: str) -> list[Verdict]:
-    """Return the verdicts on nights by a metric without the suite's, newest night first."""
+    """Return the verdicts on queries by a metric, without the suite's; the newest night first."""
     query = (
         select_verdicts()
         .where(VerdictRow.night_id.in_(runs), VerdictRow.metric == metric)
@@ -171,15 +221,10 @@ def figures(store: Reader, runs: Collection[str], metric: str) -> list[Verdict]:
 
 
 def _of_newest_gate(runs: Collection[str]) -> ColumnElement[bool]:
-    """Return the condition that a verdict is on one of the runs, by its newest gate."""
+    """Return the condition that a verdict is on one of the runs, by the newest gate of this run."""
     newest = (
         select(VerdictRow.night_id, func.max(VerdictRow.gate_version))
         .where(VerdictRow.night_id.in_(runs))
         .group_by(VerdictRow.night_id)
     )
     return tuple_(VerdictRow.night_id, VerdictRow.gate_version).in_(newest)
-
-
-def _all(store: Reader, query: Executable) -> Sequence[Row[Any]]:
-    with store.reading() as session:
-        return session.execute(query).all()

@@ -1,7 +1,7 @@
-"""One query and metric over the nights of an engine, workload and cluster.
+"""Reads one query and metric over the nights of an engine, workload and cluster.
 
 Change points are computed from paired nights only: figures of one arm drift with their host, ratios
-of pairs do not. They date a change and never decide anything.
+of pairs do not. A change point gives a change its date; it never decides a verdict.
 """
 
 import math
@@ -34,9 +34,9 @@ _INTERVAL = 2 * 1.96  # the width of a 95 % interval in deviations
 class RatioPoint:
     """The verdict of one night on one query and metric, with what the pages show of the night.
 
-    ``version`` is the Spark version of the candidate. ``baseline`` is what the candidate was
-    compared with: a build, or an accepted run; of the suite all builds that the night had as
-    baselines; "" for nothing. Only nights of one ``shape`` are compared with each other.
+    ``version`` is the Spark version of the candidate. ``baseline`` is the build or the accepted run
+    with which the candidate was compared, "" if there was none; for the suite, it names all builds
+    that were baselines in the night. Only nights of one ``shape`` are compared with each other.
     """
 
     started: datetime
@@ -68,7 +68,7 @@ class LevelChange:
 
 @dataclass(frozen=True)
 class QueryHistory:
-    """All of one query and metric; oldest first, acceptances with what became of them."""
+    """One query and metric over the nights, oldest first; each acceptance has its state."""
 
     engine: str
     workload: str
@@ -81,7 +81,7 @@ class QueryHistory:
 
     @property
     def paired(self) -> bool:
-        """Whether there are pairs, in which changes can be looked for."""
+        """Whether at least one night was paired; only in these, changes can be found."""
         return any(point.verdict.mode == Mode.PAIRED for point in self.points)
 
 
@@ -90,8 +90,15 @@ def read_history(
 ) -> QueryHistory:
     """Return the history of a query and metric, from the nights that teach the gate.
 
-    The newest night fills in the parts of ``place`` (engine, workload, cluster) that are not given.
-    Raises StoreError if there is no night, or a name is not known.
+    Args:
+        session: The session to read with.
+        query: The query, or the suite.
+        metric: The metric.
+        place: The engine, workload and cluster by these names. The newest night that matches gives
+            the parts that are missing.
+
+    Raises:
+        StoreError: No night matches, or a name is not known.
     """
     asked = {name: value for name, value in (place or {}).items() if value}
     where = [getattr(NightRow, name) == value for name, value in asked.items()]
@@ -107,9 +114,19 @@ def read_history(
     ]
     rows = session.execute(_rows(query, metric, where)).all()
     points = [_point(*row) for row in rows[::-1]]
-    paired = [x for x in points if x.verdict.mode == Mode.PAIRED and x.verdict.ratio]
-    own = {"engine": engine, "workload": workload, "cluster": cluster, "query": query}
-    accepted = select(AcceptanceRow).filter_by(**own).order_by(AcceptanceRow.id)
+    paired = [
+        point for point in points if point.verdict.mode == Mode.PAIRED and point.verdict.ratio
+    ]
+    accepted = (
+        select(AcceptanceRow)
+        .where(
+            AcceptanceRow.engine == engine,
+            AcceptanceRow.workload == workload,
+            AcceptanceRow.cluster == cluster,
+            AcceptanceRow.query == query,
+        )
+        .order_by(AcceptanceRow.id)
+    )
     return QueryHistory(
         engine=engine,
         workload=workload,
@@ -125,8 +142,17 @@ def read_history(
 def trail(
     store: "Reader", night: NightRow, query: str, metric: str, limit: int
 ) -> list[RatioPoint]:
-    """Return the last ``limit`` verdicts on a query in comparable nights up to one."""
-    same = [getattr(NightRow, x) == getattr(night, x) for x in ("dag_id", *PLACE, "shape")]
+    """Return the last verdicts on a query in nights that are comparable with a night.
+
+    Args:
+        store: The results database.
+        night: The last night; it counts even if the gate does not learn from it.
+        query: The query, or the suite.
+        metric: The metric.
+        limit: The largest number of verdicts.
+    """
+    names = ("dag_id", *PLACE, "shape")
+    same = [getattr(NightRow, name) == getattr(night, name) for name in names]
     taught = NightRow.teaches | (NightRow.id == night.id)
     where = [*same, NightRow.started <= night.started, VerdictRow.mode == night.mode]
     with store.reading() as session:
@@ -135,7 +161,7 @@ def trail(
 
 
 def lasting_changes(points: Sequence[RatioPoint]) -> list[LevelChange]:
-    """Return the lasting changes in nights, oldest first, across baselines that moved."""
+    """Return the lasting changes in nights, oldest first, also where the baseline changed."""
     from nexmark.verdict.change_points import Ratio, dated_changes
 
     ratios = [
@@ -164,7 +190,7 @@ def _rows(
     where: Sequence[ColumnElement[bool]],
     taught: ColumnElement[bool] | None = None,
 ) -> Select[VerdictRow, NightRow, str]:
-    """Select the verdicts of the newest gate that judged each night, the newest night first."""
+    """Select verdicts, each with its night and the version of its build; as ``_verdicts_on``."""
     columns = select(VerdictRow, NightRow, BuildRow.version)
     large = (NightRow.workload_spec, NightRow.cluster_spec, NightRow.queries, NightRow.gate_spec)
     return _verdicts_on(columns, query, metric, where, taught).options(*map(defer, large))
@@ -177,14 +203,14 @@ def _verdicts_on(
     where: Sequence[ColumnElement[bool]],
     taught: ColumnElement[bool] | None = None,
 ) -> Select[*_Columns]:
-    """Select columns of the verdicts on a query, the newest night first.
+    """Select columns of the verdicts by the newest gate of each night, the newest night first.
 
     Args:
-        columns: what is selected.
-        query: the query, or the suite.
-        metric: the metric.
-        where: conditions on the nights and the verdicts.
-        taught: which nights count, by default those that teach the gate.
+        columns: The columns to select.
+        query: The query, or the suite.
+        metric: The metric.
+        where: Conditions on the nights and the verdicts.
+        taught: The condition on the nights that count; by default, that the gate learns from them.
     """
     return (
         columns.select_from(NightRow)
@@ -206,7 +232,14 @@ def _point(row: VerdictRow, night: NightRow, version: str) -> RatioPoint:
 
 
 def _nothing(session: Session, query: str, metric: str, asked: Mapping[str, str]) -> StoreError:
-    """Return the error for a request for which there is no night."""
+    """Return the error for a request for which there is no night; it says which part is wrong.
+
+    Args:
+        session: The session to read with.
+        query: The query that was asked for.
+        metric: The metric that was asked for.
+        asked: The parts of the place that were asked for.
+    """
     judged = select(VerdictRow.query).join(NightRow)
     judged = judged.where(NightRow.teaches).distinct()
     recorded = set(session.scalars(judged))

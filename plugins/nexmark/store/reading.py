@@ -7,11 +7,11 @@ from copy import copy
 from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar
 
-from sqlalchemy import Engine, Select, func, select
+from sqlalchemy import Engine, Row, Select, func, select
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.orm import Session, defer
+from sqlalchemy.orm import InstrumentedAttribute, Session, defer
 
 from nexmark.model import ARMS, CPU, FIRST_ROUND, Arm, Status, grouped
 from nexmark.store import gate_rows
@@ -52,13 +52,14 @@ OfNight = TypeVar("OfNight", CanaryRow, CompatibilityRow, ValidationRow)
 
 
 class Reader:
-    """Reads the store. Rows that are returned are detached: keep them as long as needed.
+    """Reads the store.
 
-    A run is named ``<dag_id>/<run_id>``. All methods raise StoreError when the database fails.
+    A run is named ``<dag_id>/<run_id>``. Rows that a method returns are detached from the session,
+    so they can be kept. Each method raises StoreError when the database fails.
     """
 
     def __init__(self, engine: Engine) -> None:
-        """Take over an engine whose database has the schema of this package."""
+        """Keep an engine whose database has the schema of this package."""
         self._engine = engine
         self._moment: Session | None = None
 
@@ -67,7 +68,7 @@ class Reader:
         self._engine.dispose()
 
     def __enter__(self) -> Self:
-        """Return itself; closes at the end of the block."""
+        """Return the reader; the end of the block closes it."""
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -77,34 +78,48 @@ class Reader:
     def baseline(
         self, engine: str, workload: str, cluster: str = "local", at: datetime | None = None
     ) -> dict[str, BoundsArm]:
-        """Return the accepted baseline of each query that has one (at a moment; now)."""
+        """Return the figures of the accepted baseline by query; queries without one are left out.
+
+        Args:
+            engine: The engine of the nights.
+            workload: Their workload.
+            cluster: Their cluster.
+            at: The moment at which the acceptances count; None for now.
+        """
         rows = self.accepted(engine, workload, cluster, at or datetime.now(UTC))
         newest = {query: row.night_id for query, row in rows.items()}
         arms = {run: self.arms(run) for run in set(newest.values())}
         return {query: arms[run][query] for query, run in newest.items() if query in arms[run]}
 
     def arms(self, run: str) -> dict[str, BoundsArm]:
-        """Return the figures of the right first repetitions of a run by query, to be judged."""
+        """Return by query the figures of a run that the gate judges.
+
+        These are the figures of the candidate's right repetitions of the first round.
+        """
         night, wanted = self.night(run), (Arm.CANDIDATE, FIRST_ROUND, Status.OK)
-        right = [x for x in self.repetitions(run) if (x.arm, x.stage, x.status) == wanted]
-        names = ("number", "cpu_s_per_mevent_steady", "cpu_s_per_mevent_application")
-        figures = {
-            query: tuple(BoundsRepetition(*(getattr(x, name) for name in names)) for x in own)
-            for query, own in grouped(right, lambda x: x.query).items()
-        }
-        return {query: BoundsArm(run, night.shape, own) for query, own in figures.items()}
+        right = [row for row in self.repetitions(run) if (row.arm, row.stage, row.status) == wanted]
+        arms: dict[str, BoundsArm] = {}
+        for query, rows in grouped(right, lambda row: row.query).items():
+            repetitions = tuple(
+                BoundsRepetition(
+                    row.number, row.cpu_s_per_mevent_steady, row.cpu_s_per_mevent_application
+                )
+                for row in rows
+            )
+            arms[query] = BoundsArm(run, night.shape, repetitions)
+        return arms
 
     def compatibility(self, run: str) -> list[CompatibilityRow]:
-        """Return whether running queries survive, in the order they were checked."""
+        """Return which queries survived the upgrade of a run, in the order of their checks."""
         return self._of(CompatibilityRow, run, CompatibilityRow.id)
 
     def experiments(self, run: str | None = None) -> list[ExperimentRow]:
-        """Return the arms of a measured experiment, in order; of all without ``run``."""
+        """Return the arms of an experiment's run in the order of measuring; None for all runs."""
         rows = select(ExperimentRow).order_by(ExperimentRow.id)
         return self._all(rows if run is None else rows.where(ExperimentRow.run == run))
 
     def night(self, run: str) -> NightRow:
-        """Return a run by its exact name; UnknownNight when it is not recorded."""
+        """Return a run by its exact name; UnknownNight if it is not recorded."""
         with self.reading() as session:
             return self._known(session, run)
 
@@ -114,12 +129,15 @@ class Reader:
             return session.get(NightRow, run) is not None
 
     def nights(self, limit: int | None = None) -> list[NightRow]:
-        """Return the newest runs first."""
+        """Return the runs, the newest first."""
         order = (NightRow.started.desc(), NightRow.id)
         return self._all(select(NightRow).order_by(*order).limit(limit))
 
     def find_run(self, name: str) -> NightRow:
-        """Return the run of a name, or of what is unique in it; UnknownNight names the nearest."""
+        """Return the run of a name, or of a part of a name that no other run has.
+
+        UnknownNight names the runs with the nearest names.
+        """
         order = (NightRow.started.desc(), NightRow.id)
         with self.reading() as session:
             nights = session.execute(select(NightRow.id, NightRow.run_id).order_by(*order)).all()
@@ -143,7 +161,11 @@ class Reader:
     def repetitions(
         self, run: str, queries: Collection[str] | None = None, leave_out: Sequence[str] = ()
     ) -> list[RepetitionRow]:
-        """Return repetitions by query, arm, stage and number, without the columns to leave out."""
+        """Return the repetitions of a run, ordered by query, arm, stage and number.
+
+        ``queries`` are the queries to read, None for all; ``leave_out`` names columns that are not
+        read.
+        """
         order = ("query", "arm", "stage", "number")
         query = select(RepetitionRow).where(RepetitionRow.night_id == run)
         if queries is not None:
@@ -153,12 +175,12 @@ class Reader:
         return self._all(query)
 
     def sample_series(self, repetition_id: int) -> list[SeriesRow]:
-        """Return the CPU series of a repetition, one per host; ``series.unpack`` reads them."""
+        """Return the CPU series of a repetition, one per host; ``cpu_series.unpack`` reads them."""
         where = SeriesRow.repetition_id == repetition_id
         return self._all(select(SeriesRow).where(where).order_by(SeriesRow.host))
 
     def validations(self, run: str) -> list[ValidationRow]:
-        """Return what the expectations said of a run."""
+        """Return the outcomes of the expectations on a run, by query."""
         return self._of(ValidationRow, run, ValidationRow.query)
 
     def verdicts(self, run: str) -> list[Verdict]:
@@ -171,74 +193,90 @@ class Reader:
     def acceptances(
         self, engine: str | None = None, workload: str | None = None, cluster: str | None = None
     ) -> list[AcceptanceRow]:
-        """Return the acceptances of an engine, workload and cluster (of all), oldest first."""
-        wanted = {"engine": engine, "workload": workload, "cluster": cluster}
-        given = {name: x for name, x in wanted.items() if x is not None}
-        return self._all(select(AcceptanceRow).order_by(AcceptanceRow.id).filter_by(**given))
+        """Return the acceptances of an engine, workload and cluster, oldest first; None for any."""
+        rows = select(AcceptanceRow).order_by(AcceptanceRow.id)
+        if engine is not None:
+            rows = rows.where(AcceptanceRow.engine == engine)
+        if workload is not None:
+            rows = rows.where(AcceptanceRow.workload == workload)
+        if cluster is not None:
+            rows = rows.where(AcceptanceRow.cluster == cluster)
+        return self._all(rows)
 
     def accepted(
         self, engine: str, workload: str, cluster: str, at: datetime
     ) -> dict[str, AcceptanceRow]:
-        """Return the newest acceptance that counts at a moment (neither expired nor withdrawn)."""
+        """Return by query the newest acceptance that is neither expired nor withdrawn.
+
+        Args:
+            engine: The engine of the accepted nights.
+            workload: Their workload.
+            cluster: Their cluster.
+            at: The moment; acceptances that were made later do not count.
+        """
         rows = self.acceptances(engine, workload, cluster)
         return {row.query: row for row in rows if row.accepted <= at and not row.over(at)}
 
     def paired_night(
         self, run: str, arms: tuple[str, str] = ARMS, queries: Sequence[str] | None = None
     ) -> MeasuredNight:
-        """Return a run as the gate takes it, the first of ``arms`` as candidate."""
+        """Return a run as the input of the gate; the first of ``arms`` is the candidate."""
         with self.reading() as session:
             return gate_rows.read_night(session, self._known(session, run), arms, queries)
 
     def earlier(
         self, run: str, limit: int, queries: Collection[str] | None = None
     ) -> list[list[Verdict]]:
-        """Return the verdicts of the last comparable nights that were judged, oldest first."""
+        """Return the verdicts of the last comparable nights that were judged, oldest night first.
+
+        ``limit`` is the largest number of nights; see ``gate_rows.earlier``.
+        """
         with self.reading() as session:
             return gate_rows.earlier(session, self._known(session, run), limit, queries)
 
     def history(
         self, query: str, metric: str = CPU, place: Mapping[str, str | None] | None = None
     ) -> QueryHistory:
-        """Return one query and metric over the nights: see ``read_history``."""
+        """Return one query and metric over the nights; see ``read_history``."""
         with self.reading() as session:
             return read_history(session, query, metric, place)
 
     def links(
         self, run: str, metric: str, queries: Collection[str] | None = None
     ) -> "dict[str, list[Link]]":
-        """Return what was measured of one build against another up to a run: ``read_links``."""
+        """Return what was measured of one build against another up to a run; see ``read_links``."""
         with self.reading() as session:
             return read_links(session, self._known(session, run), metric, queries)
 
     def build(self, build: str) -> BuildRow:
-        """Return a build by its id; StoreError when it is not recorded."""
+        """Return a build by its id; StoreError if it is not recorded."""
         with self.reading() as session:
-            found = session.get(BuildRow, build)
-        if found is None:
+            row = session.get(BuildRow, build)
+        if row is None:
             raise StoreError(f"build {build!r} is not recorded")
-        return found
+        return row
 
     def plans(self, ids: Iterable[str]) -> dict[str, PlanRow]:
-        """Return executed plans by their id; one that is not recorded is left out."""
-        return {x.id: x for x in self._all(select(PlanRow).where(PlanRow.id.in_(set(ids))))}
+        """Return executed plans by their id; ids that are not recorded are left out."""
+        rows = self._all(select(PlanRow).where(PlanRow.id.in_(set(ids))))
+        return {row.id: row for row in rows}
 
     def builds(self, builds: Iterable[str]) -> list[BuildRow]:
-        """Return the builds that are recorded, out of the given ids."""
+        """Return the builds with these ids; ids that are not recorded are left out."""
         return self._all(select(BuildRow).where(BuildRow.id.in_(list(builds))))
 
     def candidates(self, runs: Iterable[str]) -> dict[str, str]:
-        """Return the candidate build of each run."""
+        """Return the id of the candidate build by run."""
         query = select(NightRow.id, NightRow.build_id).where(NightRow.id.in_(list(runs)))
         with self.reading() as session:
             return dict(session.execute(query).all())
 
     def canaries(self, run: str) -> list[CanaryRow]:
-        """Return the readings of the canary in a run, in the order they were taken."""
+        """Return the readings of the canary in a run, in the order of their times."""
         return self._of(CanaryRow, run, CanaryRow.taken, CanaryRow.id)
 
     def broker_benches(self) -> list[BrokerBenchRow]:
-        """Return the newest benchmark of every Kafka, by its name."""
+        """Return the newest benchmark of each Kafka cluster, ordered by the cluster's name."""
         newest = select(func.max(BrokerBenchRow.id)).group_by(BrokerBenchRow.cluster)
         query = select(BrokerBenchRow).where(BrokerBenchRow.id.in_(newest))
         return self._all(query.order_by(BrokerBenchRow.cluster))
@@ -251,7 +289,14 @@ class Reader:
         version: int | None = None,
         dags: Collection[str] | None = None,
     ) -> list[SelfTestRow]:
-        """Return what a version of the gate (the newest) said of known changes, newest first."""
+        """Return the self-tests of one version of the gate, those of the newest night first.
+
+        Args:
+            engine: The engine of the nights.
+            limit: The largest number of rows; None for all.
+            version: The version of the gate; None for the newest that has self-tests.
+            dags: The DAGs whose runs count; None for all.
+        """
         tests = select(SelfTestRow).join(NightRow)
         tests = tests.where(NightRow.engine == engine)
         if dags is not None:
@@ -262,28 +307,29 @@ class Reader:
         return self._all(tests.order_by(*order).limit(limit))
 
     def export(self, directory: Path, form: str = "parquet") -> Mapping[str, int]:
-        """Write everything into a new directory as it is at this moment; see ``export``."""
+        """Write the whole database at one moment into a new directory; see ``export.export``."""
         with self._session(snapshot(self._engine)) as session:
             return export(session, directory, form)
 
     @contextmanager
     def at_one_moment(self) -> Iterator[Self]:
-        """Give a reader that sees the database as it is now, whatever others write meanwhile.
+        """Yield a reader that sees the database as it is now, whatever other processes write.
 
-        All that it reads is one transaction; what its methods write is seen by others only. Within
-        another such block it is the same moment.
+        All that this reader reads is in one transaction. Rows that its methods record are in
+        transactions of their own: other readers see them, this one does not. A block within such a
+        block has the same moment.
         """
         if self._moment is not None:
             yield self
             return
         with self._session(snapshot(self._engine)) as session:
-            found = copy(self)
-            found._moment = session
-            yield found
+            reader = copy(self)
+            reader._moment = session
+            yield reader
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
-        """Open a session to read with, in one transaction; the rows are detached at its end."""
+        """Yield a session to read with, in one transaction; its end detaches the rows."""
         if self._moment is None:
             with self._session(self._engine) as session:
                 yield session
@@ -299,8 +345,10 @@ class Reader:
         with self.reading() as session:
             return list(session.scalars(query))
 
-    def _of(self, row: type[OfNight], run: str, *order: Any) -> list[OfNight]:
-        """Return the rows of a night in an order."""
+    def _of(
+        self, row: type[OfNight], run: str, *order: InstrumentedAttribute[object]
+    ) -> list[OfNight]:
+        """Return the rows of a kind that a night has, ordered by columns."""
         return self._all(select(row).where(row.night_id == run).order_by(*order))
 
     @contextmanager
@@ -322,7 +370,7 @@ class Reader:
 def of_one_moment(
     made: Callable[Concatenate[_Reads, _Given], _Made],
 ) -> Callable[Concatenate[_Reads, _Given], _Made]:
-    """Let a function that is given a store first see it at one moment."""
+    """Decorate a function whose first argument is a store, so that it reads at one moment."""
 
     @wraps(made)
     def at_one_moment(store: _Reads, /, *args: _Given.args, **kwargs: _Given.kwargs) -> _Made:
@@ -332,6 +380,7 @@ def of_one_moment(
     return at_one_moment
 
 
-def _names(nights: Sequence[Any]) -> str:
+def _names(nights: Sequence[Row[str, str]]) -> str:
+    """Return the ids of the first nights for a message."""
     more = ", ..." if len(nights) > LISTED else ""
     return ", ".join(night.id for night in nights[:LISTED]) + more

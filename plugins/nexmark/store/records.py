@@ -1,11 +1,10 @@
-"""The records that tasks hand to the store where a row is made of more than they know."""
+"""The records that tasks give to the store; the store makes rows of them."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from nexmark.measure.cpu_series import CpuSeries
 from nexmark.measure.executed_plan import Part
@@ -14,13 +13,13 @@ from nexmark.model import FIRST_ROUND, Arm, Mode, RunKey, Status
 
 
 def plan_id(text: str) -> str:
-    """Return the id of an executed plan: the hash of its normalised text."""
+    """Return the id of an executed plan: the SHA-256 of its normalised text."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class BuildRecord:
-    """A concrete Spark artifact: content hash, Spark version, where it came from."""
+    """A concrete Spark artifact: the hash of its content, its Spark version, and its source."""
 
     id: str
     version: str
@@ -29,11 +28,12 @@ class BuildRecord:
 
 @dataclass(frozen=True)
 class NightRecord:
-    """One DAG run; the fields are as in ``NightRow``, specs are the configured objects as JSON.
+    """One DAG run.
 
-    ``jobs`` is the hash of what a timed run imports of ``nexmark_jobs``. ``repetitions``: how many
-    of each query (pairs, if the night has both arms).
-    ``baseline_builds``: the builds in ``baselines``.
+    The fields are as in ``NightRow``; the fields ``*_spec`` are configured objects as JSON.
+    ``jobs`` is the hash of the modules of ``nexmark_jobs`` that a timed run imports.
+    ``repetitions`` is the number of repetitions of each query (of pairs, if the night has both
+    arms). ``baseline_builds`` are the builds in ``baselines``.
     """
 
     dag_id: str
@@ -43,8 +43,8 @@ class NightRecord:
     cluster: str
     build: BuildRecord
     jobs: str
-    workload_spec: Mapping[str, Any]
-    cluster_spec: Mapping[str, Any]
+    workload_spec: Mapping[str, object]
+    cluster_spec: Mapping[str, object]
     queries: Sequence[str]
     repetitions: int
     directory: Path
@@ -52,7 +52,7 @@ class NightRecord:
     mode: Mode = Mode.BOUNDS
     baselines: Mapping[str, str] | None = None
     seed: int | None = None
-    gate_spec: Mapping[str, Any] | None = None
+    gate_spec: Mapping[str, object] | None = None
     candidate_conf: Mapping[str, str] | None = None
     teaches: bool = True
     baseline_builds: Sequence[BuildRecord] = ()
@@ -65,14 +65,16 @@ class NightRecord:
 
 @dataclass(frozen=True)
 class RepetitionRecord:
-    """One repetition of a query: measured and right, or with the reason why not.
+    """One repetition of a query: measured and right, or with the reason why it is not.
 
-    ``invalid`` says why it does not count although it ran, ``failed`` why it did not run to its
-    end; at most one of them, and only with one ``measurement`` may be None. ``result`` is the
-    content of the result file. ``number`` is the pair's within its ``stage``, ``position`` its
-    place among the repetitions of its query and stage as they really ran (from 1), None where it
-    never started. ``series`` are its CPU by host, each with the samples file it was made from;
-    ``parts`` are what its event log says; ``parts_problem``: why there are none.
+    ``invalid`` says why a repetition does not count although it ran, ``failed`` why it did not run
+    to its end. At most one of them is given, and ``measurement`` may be None only with one of them.
+
+    ``result`` is the content of the result file. ``number`` is the number of the pair in its
+    ``stage``. ``position`` is the place of the repetition in the order in which the repetitions of
+    its query and stage really ran, from 1; None if it never started. ``series`` has the CPU of each
+    host, with the samples file from which it was computed. ``parts`` come from the event log;
+    ``parts_problem`` says why there are none.
     """
 
     run: str
@@ -82,7 +84,7 @@ class RepetitionRecord:
     invalid: str | None = None
     failed: str | None = None
     arm: str = Arm.CANDIDATE
-    result: Mapping[str, Any] = field(default_factory=dict)
+    result: Mapping[str, object] = field(default_factory=dict)
     result_path: Path | None = None
     event_log_path: Path | None = None
     event_log_bytes: int | None = None
@@ -93,7 +95,7 @@ class RepetitionRecord:
     parts_problem: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a repetition that is nothing, or two things at once."""
+        """Refuse a record with two reasons, or with neither a measurement nor a reason."""
         if self.invalid is not None and self.failed is not None:
             raise ValueError("a repetition is either invalid or failed, not both")
         if self.measurement is None and self.status == Status.OK:
@@ -109,20 +111,20 @@ class RepetitionRecord:
 
 @dataclass(frozen=True)
 class ValidationRecord:
-    """The outcome of the expectations on a query's verified result."""
+    """The outcome of the expectations on the verified result of a query."""
 
     run: str
     query: str
     success: bool
     failures: Sequence[str] = ()
     evaluated: int = 0
-    statistics: Mapping[str, Any] = field(default_factory=dict)
+    statistics: Mapping[str, object] = field(default_factory=dict)
     arm: str = Arm.CANDIDATE
 
 
 @dataclass(frozen=True)
 class Accepted:
-    """The result of ``accept``: the queries with a new baseline, and the reasons of the others."""
+    """The result of ``accept``: the accepted queries, and why the others were left out."""
 
     run: str
     queries: tuple[str, ...]

@@ -1,14 +1,13 @@
-"""The results database as the tasks and commands use it."""
+"""Records nights, verdicts and acceptances in the results database."""
 
 import hashlib
 import json
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
+from operator import attrgetter
 
 from sqlalchemy import ColumnElement, delete, exists, select, tuple_
 from sqlalchemy.exc import SQLAlchemyError
@@ -16,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from nexmark.measure.cpu_series import pack
 from nexmark.measure.measurement import Measurement
-from nexmark.model import Arm, Value
+from nexmark.model import CPU, Arm, Value
 from nexmark.store.accepting import check_link, check_request, check_withdrawal, check_words
 from nexmark.store.connecting import open_engine, writing
 from nexmark.store.raw_rows import (
@@ -51,7 +50,8 @@ from nexmark.store.table_rows import (
 from nexmark.store.verdict_rows import row_of
 from nexmark.verdict.verdict import Verdict
 
-#: How often and how finely something is measured, and how it is reached, does not change it.
+#: Keys of workloads and clusters that do not change what is measured: how often and how finely it
+#: is measured, and by which ports and connections.
 NOT_SHAPE = frozenset(
     {"name", "queries", "repetitions", "verify", "compatibility"}
     | {"sampling_interval_s", "spark_connection"}
@@ -61,38 +61,35 @@ NOT_SHAPE = frozenset(
 _REPETITION = ("night_id", "query", "arm", "stage", "number")
 
 
-def shape(workload: Mapping[str, Any], cluster: Mapping[str, Any]) -> str:
+def shape(workload: Mapping[str, object], cluster: Mapping[str, object]) -> str:
     """Return the hash of everything in a workload and a cluster that changes what is measured."""
-    kept = [{k: v for k, v in spec.items() if k not in NOT_SHAPE} for spec in (workload, cluster)]
+    kept = [
+        {key: value for key, value in spec.items() if key not in NOT_SHAPE}
+        for spec in (workload, cluster)
+    ]
     text = json.dumps(kept, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-MOST_ROWS = 2**31 - 1  # no table has an id beyond that
+MOST_ROWS = 2**31 - 1
+"""The largest id that a row can have."""
 
 
 def open_store(url: str, *, create: bool = True, patience_s: float | None = None) -> "Store":
-    """Return the store at a database URL; as ``open_engine``."""
+    """Return the store at a database URL; the arguments and errors are as in ``open_engine``."""
     return Store(open_engine(url, create=create, patience_s=patience_s))
 
 
 class Store(Reader):
-    """Records nights and what came of them; every method that records is one transaction."""
+    """Records nights and their results; each method that records is one transaction."""
 
     def record_night(self, record: NightRecord) -> None:
-        """Record a run, or bring it up to date.
+        """Record a run, or update it.
 
-        StoreError if the workload was another one, or if it was measured in another home: two that
-        share a database may have runs of the same name, at the same time of their schedules.
+        StoreError if the run has repetitions of another workload or cluster, or of another home:
+        two homes that share a database may start runs of the same name.
         """
-        names = {field.name for field in fields(record)} - {"build", "baseline_builds"}
-        night = NightRow(
-            **{name: _plain(getattr(record, name)) for name in names},
-            id=record.run,
-            build_id=record.build.id,
-            shape=shape(record.workload_spec, record.cluster_spec),
-        )
-        night.candidate_conf = night.candidate_conf or None
+        night = _night_row(record)
         with self._writing() as session:
             before = session.get(NightRow, record.run)
             measured = exists().where(RepetitionRow.night_id == night.id)
@@ -114,10 +111,11 @@ class Store(Reader):
             session.merge(night)
 
     def record_repetition(self, record: RepetitionRecord) -> None:
-        """Record a repetition, in place of one under the same number.
+        """Record a repetition; it replaces a repetition with the same number.
 
-        StoreError when the run is unknown, or is the accepted baseline of the query and the figures
-        are others: a baseline does not change under the nights compared with it.
+        StoreError if the run is unknown. StoreError, too, if the run is the accepted baseline of
+        the query and the figures differ: a baseline must not change, because nights were compared
+        with it.
         """
         row = _row(record)
         with self._writing() as session:
@@ -125,8 +123,8 @@ class Store(Reader):
             before = session.scalar(select(RepetitionRow).where(*_where(row, _REPETITION)))
             accepted = (AcceptanceRow.night_id == record.run, AcceptanceRow.query == record.query)
             if session.scalar(select(exists().where(*accepted))):
-                figures = ("status", *Measurement.__dataclass_fields__)
-                if before and all(getattr(before, x) == getattr(row, x) for x in figures):
+                figures = attrgetter("status", *Measurement.__dataclass_fields__)
+                if before and figures(before) == figures(row):
                     return
                 raise StoreError(
                     f"run {record.run} is an accepted baseline of {record.query} and is not"
@@ -135,59 +133,81 @@ class Store(Reader):
             row.plan_id = self._plan(session, record.result)
             replace_row(session, row, _REPETITION)
             session.flush()
-            session.add_all(PartRow(repetition_id=row.id, **asdict(x)) for x in record.parts)
-            for series, path in record.series:
-                own = {"host": series.host, "interval_s": series.interval_s, "path": str(path)}
-                own |= {"readings": len(series.times), "series": pack(series)}
-                session.add(SeriesRow(repetition_id=row.id, **own))
+            session.add_all(PartRow(repetition_id=row.id, **asdict(part)) for part in record.parts)
+            session.add_all(
+                SeriesRow(
+                    repetition_id=row.id,
+                    host=series.host,
+                    path=str(path),
+                    interval_s=series.interval_s,
+                    readings=len(series.times),
+                    series=pack(series),
+                )
+                for series, path in record.series
+            )
 
     def record_validation(self, record: ValidationRecord) -> None:
-        """Record the expectations' outcome on a query in place of the one before."""
+        """Record the outcome of the expectations on a query; it replaces the outcome before."""
+        row = ValidationRow(
+            night_id=record.run,
+            query=record.query,
+            arm=record.arm,
+            success=record.success,
+            evaluated=record.evaluated,
+            failures=list(record.failures),
+            statistics=dict(record.statistics),
+            recorded=now(),
+        )
         with self._writing() as session:
             self._known(session, record.run)
-            columns = {name: _plain(value) for name, value in asdict(record).items()}
-            row = ValidationRow(night_id=columns.pop("run"), recorded=now(), **columns)
             replace_row(session, row, ("night_id", "query", "arm"))
 
     def _writing(self) -> AbstractContextManager[Session]:
         return self._session(writing(self._engine))
 
     @staticmethod
-    def _plan(session: Session, result: Mapping[str, Any]) -> str | None:
+    def _plan(session: Session, result: Mapping[str, object]) -> str | None:
+        """Record the executed plan of a result file unless it is recorded; return its id."""
         plan = result.get("plan")
-        if not plan:
+        if not isinstance(plan, Mapping) or not plan:
             return None
         key = plan_id(plan["text"])
         if session.get(PlanRow, key) is None:
-            fields = {name: plan[name] for name in ("text", "skeleton", "skeleton_hash")}
-            session.add(PlanRow(id=key, **fields))
+            session.add(
+                PlanRow(
+                    id=key,
+                    skeleton_hash=plan["skeleton_hash"],
+                    skeleton=plan["skeleton"],
+                    text=plan["text"],
+                )
+            )
             session.flush()
         return key
 
     def record_canary(self, run: str, rows: Sequence[CanaryRow]) -> None:
-        """Record readings; each replaces one of the same host, group, moment and metric."""
+        """Record readings; each replaces a reading of the same host, group, moment and metric."""
         with self._writing() as session:
             self._known(session, run)
-            what = tuple_(CanaryRow.host, CanaryRow.group, CanaryRow.moment, CanaryRow.metric)
-            given = {(x.host, x.group, x.moment, x.metric) for x in rows}
-            session.execute(delete(CanaryRow).where(CanaryRow.night_id == run, what.in_(given)))
+            key = tuple_(CanaryRow.host, CanaryRow.group, CanaryRow.moment, CanaryRow.metric)
+            given = {(row.host, row.group, row.moment, row.metric) for row in rows}
+            session.execute(delete(CanaryRow).where(CanaryRow.night_id == run, key.in_(given)))
             for row in rows:
                 row.night_id = run
             session.add_all(rows)
 
     def record_grade(self, run: str, grade: str, reason: str = "") -> None:
-        """Record how far the hosts of a night can be trusted, and why not further."""
+        """Record how far the hosts of a night can be trusted, and the reason."""
         with self._writing() as session:
             night = self._known(session, run)
             night.grade, night.grade_reason = grade, reason or None
 
-    def record_broker_bench(self, cluster: str, figures: Mapping[str, Any]) -> None:
-        """Record what the benchmark of a Kafka found."""
+    def record_broker_bench(self, cluster: str, figures: Mapping[str, object]) -> None:
+        """Record the figures of a benchmark of a Kafka cluster."""
         with self._writing() as session:
             session.add(BrokerBenchRow(cluster=cluster, measured=now(), figures=dict(figures)))
 
     def record_compatibility(self, run: str, rows: Sequence[CompatibilityRow]) -> None:
-        """Record whether running queries survive, in place of all that was recorded before."""
+        """Record which queries survived the upgrade of a run; replaces all rows of this run."""
         with self._writing() as session:
             self._known(session, run)
             session.execute(delete(CompatibilityRow).where(CompatibilityRow.night_id == run))
@@ -197,7 +217,7 @@ class Store(Reader):
             session.add_all(rows)
 
     def record_experiment(self, run: str, rows: Sequence[ExperimentRow]) -> None:
-        """Record a measurement of an experiment, in place of what was recorded of it before."""
+        """Record a measurement of an experiment; replaces all rows of this measurement."""
         with self._writing() as session:
             session.execute(delete(ExperimentRow).where(ExperimentRow.run == run))
             measured = now()
@@ -206,14 +226,14 @@ class Store(Reader):
             session.add_all(rows)
 
     def record_self_test(self, run: str, row: SelfTestRow) -> None:
-        """Record a gate version's verdict on a known change; replaces its earlier verdict."""
+        """Record a verdict on a known change; replaces the verdict of the same gate version."""
         with self._writing() as session:
             self._known(session, run)
             row.night_id, row.judged = run, now()
             replace_row(session, row, ("night_id", "kind", "query", "gate_version"))
 
     def record_verdicts(self, run: str, verdicts: Sequence[Verdict]) -> None:
-        """Record verdicts in place of the ones that this version of the gate gave before."""
+        """Record verdicts on a run; replaces the verdicts of the same version of the gate."""
         with self._writing() as session:
             check_rows(self._known(session, run))
             versions = {verdict.gate_version for verdict in verdicts}
@@ -231,11 +251,24 @@ class Store(Reader):
         expires: datetime | None = None,
         link: str | None = None,
     ) -> Accepted:
-        """Make a run (any name that ``find_run`` knows) the baseline of its place, query by query.
+        """Make a run the baseline of its place for each query that was measured and proven right.
 
-        Only queries that were measured and proven right are accepted, of all or of ``queries``;
-        the baselines of others stay. At ``expires`` the baseline before counts again; ``link`` is
-        where it was decided. Refused when nothing of it can be accepted.
+        Other queries keep their baselines.
+
+        Args:
+            run: The name of the run, as ``find_run`` knows it.
+            who: The person who accepts.
+            reason: Why the person accepts.
+            queries: The queries to accept; None for all queries of the run.
+            expires: When the acceptance expires, so that the baseline before counts again; None
+                for never.
+            link: The web address of the discussion; None if there is none.
+
+        Returns:
+            The accepted queries, and why the others were left out.
+
+        Raises:
+            Refused: The request is not valid, or no query can be accepted.
         """
         check_words("reason", reason)
         check_words("by", who)
@@ -256,58 +289,75 @@ class Store(Reader):
             moment = now()
             for query in accepted:
                 verdict = verdicts.get(query)
-                of_night = ("engine", "workload", "cluster", "build_id")
                 row = AcceptanceRow(
-                    **{name: getattr(night, name) for name in of_night},
-                    **{"query": query, "night_id": night.id, "accepted": moment},
-                    **{"who": who, "reason": reason, "link": link, "expires": expires},
-                    **({"metric": verdict.metric, "size": verdict.ratio} if verdict else {}),
+                    engine=night.engine,
+                    workload=night.workload,
+                    cluster=night.cluster,
+                    query=query,
+                    night_id=night.id,
+                    who=who,
+                    reason=reason,
+                    accepted=moment,
+                    metric=verdict.metric if verdict else CPU,
+                    build_id=night.build_id,
+                    size=verdict.ratio if verdict else None,
+                    expires=expires,
+                    link=link,
                 )
                 session.add(row)
         return Accepted(night.id, accepted, left_out)
 
     def raw_sizes(self) -> dict[str, RawSize]:
-        """Return the size of the raw rows by night; see ``raw_rows``."""
+        """Return the size of the raw rows by night; see ``raw_rows.raw_sizes``."""
         with self.reading() as session:
             return raw_sizes(session)
 
     def compared_runs(self, runs: Collection[str]) -> set[str]:
-        """Return the accepted runs that nights were compared with by bounds."""
+        """Return the accepted runs with which nights without a baseline arm were compared."""
         with self.reading() as session:
             return compared_runs(session, runs)
 
     def prune_raw_rows(self, run: str) -> int:
-        """Delete the raw rows of a night, all or none of them; returns how many went.
+        """Delete all raw rows of a night, and return how many rows were deleted.
 
-        0 where they are gone already, or where the night is a baseline (by now).
+        Deletes nothing and returns 0 if they were deleted before, or if the night is a baseline.
         """
         with self._writing() as session:
             return delete_raw_rows(session, run, now())
 
     def prune_plans(self) -> int:
-        """Delete the executed plans that no repetition refers to; returns how many went."""
+        """Delete the executed plans to which no repetition refers, and return how many."""
         with self._writing() as session:
             return delete_lost_plans(session)
 
     def shrink(self) -> int:
-        """Give free room of an SQLite file back; returns the bytes. Others wait meanwhile."""
+        """Give the free pages of an SQLite file back to the disk, and return how many bytes.
+
+        Other processes that use the database wait during this time.
+        """
         try:
             return shrink(self._engine)
         except (SQLAlchemyError, sqlite3.Error, OSError) as error:
             raise database_error(self._engine, error) from error
 
     def withdraw(self, number: int, who: str, reason: str) -> AcceptanceRow:
-        """Take an acceptance back, by its id; it stays on record. Refused when there is none."""
+        """Withdraw an acceptance by its id, and return it; it stays in the database.
+
+        Refused if there is none with this id, or if it was withdrawn before.
+        """
         check_words("reason", reason)
         check_words("by", who)
         with self._writing() as session:
-            found = session.get(AcceptanceRow, number) if 0 < number <= MOST_ROWS else None
-            row = check_withdrawal(found, number, reason)
+            accepted = session.get(AcceptanceRow, number) if 0 < number <= MOST_ROWS else None
+            row = check_withdrawal(accepted, number, reason)
             row.withdrawal = WithdrawalRow(who=who, reason=reason, withdrawn=now())
         return row
 
     def _not_acceptable(self, night: NightRow, queries: Sequence[str]) -> dict[str, str]:
-        """Return why a query cannot be a baseline; not surviving the upgrade is no reason."""
+        """Return by query why it cannot be a baseline; queries that can be one are left out.
+
+        A query that did not survive the upgrade can still be a baseline.
+        """
         bound = {
             row.query: row.reason
             for row in self.verdicts(night.id)
@@ -324,17 +374,18 @@ class Store(Reader):
 
 
 def replace_row(session: Session, row: Base, key: Sequence[str]) -> None:
-    """Add a row in place of the one with the same values in the columns of ``key``."""
+    """Add a row; it replaces the row that has the same values in the columns of ``key``."""
     session.execute(delete(type(row)).where(*_where(row, key)))
     session.add(row)
 
 
 def _where(row: Base, key: Sequence[str]) -> list[ColumnElement[bool]]:
+    """Return the conditions that the columns of ``key`` have the same values as in a row."""
     return [getattr(type(row), name) == getattr(row, name) for name in key]
 
 
 def check_rows(night: NightRow | None) -> None:
-    """Refuse to measure, judge or accept a night whose raw rows were pruned."""
+    """Refuse to measure, judge or accept a night whose raw rows were deleted."""
     if night is not None and night.rows_pruned:
         raise Refused(
             f"run {night.id}: its raw rows were pruned on {night.rows_pruned:%Y-%m-%d}, so it can"
@@ -343,30 +394,55 @@ def check_rows(night: NightRow | None) -> None:
 
 
 def now() -> datetime:
-    """Return the moment, in UTC."""
+    """Return the current moment in UTC."""
     return datetime.now(UTC)
 
 
-def _plain(value: Any) -> Any:
-    """Return a value as a column takes it: mappings, sequences and paths are no types of SQL."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, Path):
-        return str(value)
-    return list(value) if isinstance(value, tuple | list) else value
+def _night_row(record: NightRecord) -> NightRow:
+    return NightRow(
+        id=record.run,
+        dag_id=record.dag_id,
+        run_id=record.run_id,
+        engine=record.engine,
+        workload=record.workload,
+        cluster=record.cluster,
+        build_id=record.build.id,
+        jobs=record.jobs,
+        shape=shape(record.workload_spec, record.cluster_spec),
+        workload_spec=dict(record.workload_spec),
+        cluster_spec=dict(record.cluster_spec),
+        queries=list(record.queries),
+        repetitions=record.repetitions,
+        directory=str(record.directory),
+        started=record.started,
+        mode=record.mode,
+        baselines=None if record.baselines is None else dict(record.baselines),
+        seed=record.seed,
+        gate_spec=None if record.gate_spec is None else dict(record.gate_spec),
+        candidate_conf=dict(record.candidate_conf) if record.candidate_conf else None,
+        teaches=record.teaches,
+    )
 
 
 def _row(record: RepetitionRecord) -> RepetitionRow:
     measured = asdict(record.measurement) if record.measurement else {}
-    given = ("query", "arm", "stage", "number", "position", "status", "parts_problem")
-    own = (*given, "result_path", "event_log_path", "event_log_bytes")
-    columns = measured | {name: getattr(record, name) for name in own}
-    columns["figures"] = measured.get("figures") or None
+    if record.measurement:
+        measured["hosts"] = list(record.measurement.hosts)
+        measured["figures"] = dict(record.measurement.figures) or None
     return RepetitionRow(
-        **{name: _plain(value) for name, value in columns.items()},
+        **(measured | {"query": record.query}),
         night_id=record.run,
+        arm=record.arm,
+        stage=record.stage,
+        number=record.number,
+        position=record.position,
+        status=record.status,
         reason=record.failed or record.invalid,
         recorded=now(),
+        result_path=None if record.result_path is None else str(record.result_path),
+        event_log_path=None if record.event_log_path is None else str(record.event_log_path),
+        event_log_bytes=record.event_log_bytes,
         batch_list=record.result.get("batches"),
         confs=record.result.get("confs"),
+        parts_problem=record.parts_problem,
     )

@@ -1,4 +1,4 @@
-"""Errors of the results database, in one line that never shows a password."""
+"""Makes errors of the results database: each is one line, and never shows a password."""
 
 import os
 import sqlite3
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from textwrap import shorten
+from typing import NamedTuple
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -28,9 +29,9 @@ AND l.locktype NOT IN ('virtualxid', 'transactionid') ORDER BY a.pid
 
 
 def holders(engine: Engine) -> str:
-    """Return who keeps a database from others, as far as it can be found out."""
-    found = _processes(engine) if engine.dialect.name == "sqlite" else _sessions(engine)
-    return " and ".join(found) or "another process"
+    """Name the processes or sessions that have a database locked; "another process" if unknown."""
+    names = _processes(engine) if engine.dialect.name == "sqlite" else _sessions(engine)
+    return " and ".join(names) or "another process"
 
 
 def _sessions(engine: Engine) -> list[str]:
@@ -52,33 +53,56 @@ def _processes(engine: Engine) -> list[str]:
 
 
 def _locking(files: Iterable[Path]) -> list[int]:
-    """Return who has a lock on one of the files: to write, or, if nobody has, others that read."""
+    """Return the ids of processes that have a lock on one of the files.
+
+    These are the processes with a lock to write; if there are none, other processes with a lock to
+    read.
+    """
     facts = [file.stat() for file in files if file.exists()]
-    names = {f"{os.major(x.st_dev):02x}:{os.minor(x.st_dev):02x}:{x.st_ino}" for x in facts}
-    inodes = {str(x.st_ino) for x in facts}
-    # 1: POSIX  ADVISORY  WRITE 4711 fe:01:131082 120 120, and who waits with -> for the kind
-    lines = [x for x in map(str.split, _lines(PROC / "locks")) if len(x) > 5 and x[1] != "->"]
-    locks = [(int(x[4]), x[5], x[3] == "WRITE") for x in lines if int(x[4]) > 0]
+    names = {
+        f"{os.major(fact.st_dev):02x}:{os.minor(fact.st_dev):02x}:{fact.st_ino}" for fact in facts
+    }
+    inodes = {str(fact.st_ino) for fact in facts}
+    locks = _locks()
     # Some file systems (overlay, btrfs) show another device there than the files have.
-    found = [x for x in locks if x[1] in names] or [
-        x for x in locks if x[1].rpartition(":")[2] in inodes
+    ours = [lock for lock in locks if lock.file in names] or [
+        lock for lock in locks if lock.file.rpartition(":")[2] in inodes
     ]
-    writing = {pid for pid, _, writes in found if writes}
-    return sorted(writing or {pid for pid, _, _ in found} - {os.getpid()})
+    writing = {lock.pid for lock in ours if lock.writes}
+    return sorted(writing or {lock.pid for lock in ours} - {os.getpid()})
+
+
+class _Lock(NamedTuple):
+    """A lock of a process on a file; ``file`` is the device and the inode, as fe:01:131082."""
+
+    pid: int
+    file: str
+    writes: bool
+
+
+def _locks() -> list[_Lock]:
+    """Return the locks on all files of this machine, without the processes that wait for one."""
+    # 1: POSIX  ADVISORY  WRITE 4711 fe:01:131082 120 120; a process that waits has -> before POSIX
+    lines = map(str.split, _lines(PROC / "locks"))
+    held = [words for words in lines if len(words) > 5 and words[1] != "->" and int(words[4]) > 0]
+    return [_Lock(int(words[4]), words[5], words[3] == "WRITE") for words in held]
 
 
 def _opening(files: Iterable[Path]) -> list[int]:
-    """Return which other processes have one of the files open, of those that may be looked at."""
-    wanted, found = {str(file.resolve()) for file in files}, set()
+    """Return the ids of other processes that have one of the files open.
+
+    Processes of other users are left out: their open files cannot be read.
+    """
+    wanted, pids = {str(file.resolve()) for file in files}, set()
     for process in PROC.glob("[0-9]*"):
         with suppress(OSError):  # it has ended, or is another user's
-            if wanted.intersection(str(x.readlink()) for x in (process / "fd").iterdir()):
-                found.add(int(process.name))
-    return sorted(found - {os.getpid()})
+            if wanted.intersection(str(link.readlink()) for link in (process / "fd").iterdir()):
+                pids.add(int(process.name))
+    return sorted(pids - {os.getpid()})
 
 
 def _command(pid: int) -> str:
-    """Return the command of a process in brackets, "" where it cannot be read."""
+    """Return the command of a process in parentheses; "" if it cannot be read."""
     if pid == os.getpid():
         return " (this one)"
     words = [word for line in _lines(PROC / str(pid) / "cmdline") for word in line.split("\0")]
@@ -101,24 +125,27 @@ _LOCK_NOT_AVAILABLE = "55P03"  # PostgreSQL's
 
 
 class StoreError(NexmarkError):
-    """The results database refuses a request, in one line: problem, place, remedy."""
+    """An error of the results database, in one line: problem, place, remedy."""
 
 
 class UnknownNight(StoreError):
-    """No night of that name is recorded."""
+    """No night with this name is recorded."""
 
 
 class Refused(StoreError):
-    """A person asked for something that cannot be done; the database is whole."""
+    """A person asked for something that cannot be done; the database itself works."""
 
 
 def shown(engine: Engine) -> str:
-    """Return the URL of a database as it may be shown."""
+    """Return the URL of a database without its password."""
     return without_secrets(engine.url.render_as_string(hide_password=True))
 
 
 def database_error(engine: Engine, error: Exception) -> StoreError:
-    """Return the one-line error for a failure of the database; who has it, where it is locked."""
+    """Return the error for a failure of the database, in one line.
+
+    If the database is locked, the error names the processes that have it locked.
+    """
     if _is_locked(error):
         return StoreError(
             f"results database {shown(engine)}: database is locked by {holders(engine)};"
@@ -141,7 +168,7 @@ def database_error(engine: Engine, error: Exception) -> StoreError:
 
 
 def no_results(engine: Engine, problem: str = "there is none") -> StoreError:
-    """Return the one-line error for a database that is not there yet, or is empty."""
+    """Return the error for a database that does not exist yet, or is empty, in one line."""
     return StoreError(
         f"results database {shown(engine)}: {problem}, so there are no results yet; start a"
         " night with `nexmark run`, or set NEXMARK_DB to the database that has them"
@@ -154,7 +181,7 @@ def _is_damaged(error: Exception) -> bool:
 
 
 def _is_locked(error: Exception) -> bool:
-    if isinstance(error, BlockingIOError):  # who opens a database locks its directory meanwhile
+    if isinstance(error, BlockingIOError):  # from the lock on the directory, see ``open_engine``
         return True
     cause = getattr(error, "orig", None) or error
     code = getattr(cause, "sqlite_errorcode", 0) & 0xFF  # the rest says which kind of busy

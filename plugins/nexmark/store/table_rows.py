@@ -1,15 +1,23 @@
-"""The tables of the results database. One row per repetition; nothing is only an aggregate."""
+"""The tables of the results database; each repetition has a row of its own."""
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import sqlalchemy as sa
 from sqlalchemy.ext.hybrid import hybrid_property
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from nexmark.measure.measurement import Measurement
 from nexmark.model import CPU, FAILING, FIRST_ROUND, PROFILED, Basis, Mode, Status, Value, is_red
-from nexmark.store.table_base import BASIS, MODE, NAME, RUN, VALUE, Base, append_only
+from nexmark.store.table_base import (
+    BASIS,
+    MODE,
+    NAME,
+    RUN,
+    VALUE,
+    Base,
+    Double,
+    JsonObject,
+    append_only,
+)
 
 
 class _Numbered:
@@ -21,7 +29,7 @@ class _OfNight(_Numbered):
 
 
 class BuildRow(Base):
-    """A concrete Spark artifact, named by its content."""
+    """A concrete Spark artifact; its ``id`` is made from its content."""
 
     __tablename__ = "build"
 
@@ -32,14 +40,16 @@ class BuildRow(Base):
 
 
 class NightRow(Base):
-    """One DAG run; ``id`` is ``<dag_id>/<run_id>``, the name a user gives it by.
+    """One DAG run; its ``id`` is ``<dag_id>/<run_id>``, the name that commands take.
 
-    ``shape`` is a hash; only nights with the same are compared. ``mode``: how it is judged.
-    ``baselines`` has the build of the baseline arm by query, ``seed`` draws the order of the pairs,
-    ``grade`` says how far the hosts can be trusted. With a ``candidate_conf``, Spark confs of the
-    candidate alone, the night tried a setting, and cannot be a baseline. ``teaches``: whether the
-    gate learns from it; decided when it was planned. ``rows_pruned``: when its raw rows were
-    deleted (``raw_rows``); its verdicts stay, and cannot be computed again.
+    ``shape`` is a hash; only nights with the same shape are compared. ``mode`` says how the night
+    is judged. ``baselines`` has the build of the baseline arm by query. ``seed`` determines the
+    order of the arms in the pairs. ``grade`` says how far the hosts can be trusted.
+
+    ``candidate_conf`` has Spark confs that the candidate alone had: such a night tried a setting,
+    and cannot be a baseline. ``teaches``: whether the gate learns from the night; this is decided
+    when the night is planned. ``rows_pruned`` is the moment when its raw rows were deleted
+    (``raw_rows``); its verdicts stay, and cannot be computed again.
     """
 
     __tablename__ = "night"
@@ -54,19 +64,19 @@ class NightRow(Base):
     build_id: Mapped[str] = mapped_column(sa.ForeignKey("build.id"))
     jobs: Mapped[str]
     shape: Mapped[str] = mapped_column(sa.String(32))
-    workload_spec: Mapped[dict[str, Any]]
-    cluster_spec: Mapped[dict[str, Any]]
-    queries: Mapped[list[Any]]
+    workload_spec: Mapped[JsonObject]
+    cluster_spec: Mapped[JsonObject]
+    queries: Mapped[list[str]]
     repetitions: Mapped[int]
     directory: Mapped[str] = mapped_column(sa.Text)
     started: Mapped[datetime] = mapped_column(index=True)
     mode: Mapped[Mode] = mapped_column(MODE, default=Mode.BOUNDS, server_default=Mode.BOUNDS)
-    baselines: Mapped[dict[str, Any] | None]
+    baselines: Mapped[dict[str, str] | None]
     seed: Mapped[int | None]
-    gate_spec: Mapped[dict[str, Any] | None]
+    gate_spec: Mapped[JsonObject | None]
     grade: Mapped[str | None]
     grade_reason: Mapped[str | None] = mapped_column(sa.Text)
-    candidate_conf: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
+    candidate_conf: Mapped[dict[str, str] | None] = mapped_column(sa.JSON(none_as_null=True))
     teaches: Mapped[bool] = mapped_column(default=True, server_default=sa.true())
     rows_pruned: Mapped[datetime | None]
 
@@ -78,7 +88,7 @@ class NightRow(Base):
 
 
 class PlanRow(Base):
-    """An executed plan, normalised; ``id`` is the hash of its text."""
+    """An executed plan, normalised; its ``id`` is the hash of its text."""
 
     __tablename__ = "plan"
 
@@ -89,11 +99,12 @@ class PlanRow(Base):
 
 
 class RepetitionRow(_OfNight, Base):
-    """One fresh application run of a query. Every figure of ``measure.Measurement`` is a column.
+    """One run of a query in a fresh application; each field of ``Measurement`` is a column.
 
-    ``number`` is the pair's, ``position`` the place in which it really ran among the repetitions of
-    its query and stage, from 1; NULL where it never started. ``reason`` says why its ``status`` is
-    not ok, and then figures may be NULL. ``parts_problem`` is why it has no parts.
+    ``number`` is the number of its pair. ``position`` is its place in the order in which the
+    repetitions of its query and stage really ran, from 1; NULL if it never started. ``reason`` says
+    why its ``status`` is not ok; then the columns of ``Measurement`` may be NULL. ``parts_problem``
+    says why it has no parts.
     """
 
     __tablename__ = "repetition"
@@ -111,16 +122,59 @@ class RepetitionRow(_OfNight, Base):
     event_log_path: Mapped[str | None] = mapped_column(sa.Text)
     event_log_bytes: Mapped[int | None]
     plan_id: Mapped[str | None] = mapped_column(sa.ForeignKey("plan.id"))
-    batch_list: Mapped[list[Any] | None]
-    confs: Mapped[dict[str, Any] | None]
+    batch_list: Mapped[list[JsonObject] | None]
+    confs: Mapped[dict[str, str] | None]
     parts_problem: Mapped[str | None] = mapped_column(sa.Text)
-    figures: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
+    figures: Mapped[dict[str, float] | None] = mapped_column(sa.JSON(none_as_null=True))
     latency: Mapped[str | None] = mapped_column(sa.Text)
-
-    if TYPE_CHECKING:  # the columns of ``Measurement`` are added below
-
-        def __init__(self, **columns: Any) -> None: ...  # noqa: D107
-        def __getattr__(self, name: str) -> Any: ...  # noqa: D105
+    formulation: Mapped[str | None]
+    build: Mapped[str | None]
+    spark_version: Mapped[str | None]
+    conf_profile: Mapped[str | None]
+    application_id: Mapped[str | None]
+    start: Mapped[Double | None]
+    end: Mapped[Double | None]
+    input_rows: Mapped[int | None]
+    output_rows: Mapped[int | None]
+    digest: Mapped[str | None]
+    digest_kind: Mapped[str | None]
+    late_rows: Mapped[int | None]
+    state_rows_max: Mapped[int | None]
+    state_rows_final: Mapped[int | None]
+    state_bytes_max: Mapped[int | None]
+    state_commit_ms: Mapped[Double | None]
+    plan_skeleton_hash: Mapped[str | None]
+    exchanges: Mapped[int | None]
+    stateful_operators: Mapped[int | None]
+    events: Mapped[int | None]
+    wall_s: Mapped[Double | None]
+    cores: Mapped[Double | None]
+    cpu_s: Mapped[Double | None]
+    cpu_executors_s: Mapped[Double | None]
+    cpu_python_s: Mapped[Double | None]
+    cpu_driver_s: Mapped[Double | None]
+    cpu_application_s: Mapped[Double | None]
+    throughput: Mapped[Double | None]
+    throughput_per_core: Mapped[Double | None]
+    basis: Mapped[str | None]
+    cpu_s_per_mevent: Mapped[Double | None]
+    cpu_s_per_mevent_steady: Mapped[Double | None]
+    cpu_s_per_mevent_application: Mapped[Double | None]
+    warmup_batches: Mapped[int | None]
+    steady_events: Mapped[int | None]
+    steady_wall_s: Mapped[Double | None]
+    steady_cpu_s: Mapped[Double | None]
+    steady_throughput: Mapped[Double | None]
+    steady_throughput_per_core: Mapped[Double | None]
+    batches: Mapped[int | None]
+    batch_ms_p50: Mapped[Double | None]
+    batch_ms_p95: Mapped[Double | None]
+    batch_ms_p99: Mapped[Double | None]
+    hosts: Mapped[list[str] | None]
+    sampling_interval_s: Mapped[Double | None]
+    sampler_cores: Mapped[Double | None]
+    other_cores: Mapped[Double | None]
+    steal_cores: Mapped[Double | None]
 
     @property
     def ok(self) -> bool:
@@ -129,33 +183,28 @@ class RepetitionRow(_OfNight, Base):
 
     @property
     def counts(self) -> bool:
-        """Tell whether its figures may be compared: a flight recorder costs CPU time."""
+        """Tell whether its figures may be compared: it is right, and ran without a flight recorder.
+
+        A flight recorder costs CPU time.
+        """
         return self.ok and self.stage != PROFILED
 
     @property
     def name(self) -> str:
-        """Its name among the judged repetitions of its query."""
+        """The name of the repetition among the judged repetitions of its query."""
         round_ = "" if self.stage == FIRST_ROUND else f"round {self.stage} "
         return f"{self.arm} {round_}repetition {self.number}"
 
     def figure(self, column: str) -> float | None:
-        """Return the figure in a column, or of a metric without one."""
+        """Return the figure in a column, or the figure of a metric that has no column."""
         if column in self.__table__.columns:
             value: float | None = getattr(self, column)
             return value
         return (self.figures or {}).get(column)
 
 
-_KINDS: dict[Any, Any] = {str: sa.String(255), int: sa.BigInteger, float: sa.Double}
-_KINDS[tuple[str, ...]] = sa.JSON
-for _name, _hint in get_type_hints(Measurement).items():
-    if _name not in RepetitionRow.__table__.columns:
-        _kind = next(_KINDS[kind] for kind in (_hint, *get_args(_hint)) if kind in _KINDS)
-        setattr(RepetitionRow, _name, mapped_column(_kind, nullable=True))
-
-
 class PartRow(Base):
-    """An operator, stage or other part of a repetition (``executed_plan.Part``), on its basis."""
+    """An operator, stage or other part of the work of a repetition (``executed_plan.Part``)."""
 
     __tablename__ = "part"
 
@@ -169,12 +218,12 @@ class PartRow(Base):
     parent: Mapped[int | None] = mapped_column(sa.Integer)
     depth: Mapped[int] = mapped_column(sa.Integer)
     stage: Mapped[int | None] = mapped_column(sa.Integer)
-    covers: Mapped[list[Any]]
-    metrics: Mapped[dict[str, Any]]
+    covers: Mapped[list[int]]
+    metrics: Mapped[dict[str, float]]
 
 
 class SeriesRow(_Numbered, Base):
-    """The CPU of one repetition on one host; ``series`` is packed (``measure.cpu_series``)."""
+    """The CPU time of one repetition on one host; ``measure.cpu_series`` unpacks ``series``."""
 
     __tablename__ = "sample_series"
     __table_args__ = (sa.UniqueConstraint("repetition_id", "host"),)
@@ -188,7 +237,7 @@ class SeriesRow(_Numbered, Base):
 
 
 class ValidationRow(_OfNight, Base):
-    """The outcome of the expectations on a query's verified result; a line per failure."""
+    """The outcome of the expectations on a query's verified result; each failure is one line."""
 
     __tablename__ = "validation"
     __table_args__ = (sa.UniqueConstraint("night_id", "query", "arm"),)
@@ -197,13 +246,13 @@ class ValidationRow(_OfNight, Base):
     arm: Mapped[str] = mapped_column(NAME)
     success: Mapped[bool]
     evaluated: Mapped[int]
-    failures: Mapped[list[Any]]
-    statistics: Mapped[dict[str, Any]]
+    failures: Mapped[list[str]]
+    statistics: Mapped[JsonObject]
     recorded: Mapped[datetime]
 
 
 class VerdictRow(_OfNight, Base):
-    """A verdict as it was given; of a paired night the figures are medians over its pairs."""
+    """A verdict as the gate gave it; in a paired night, the figures are medians over its pairs."""
 
     __tablename__ = "verdict"
     __table_args__ = (
@@ -252,10 +301,11 @@ class VerdictRow(_OfNight, Base):
 
 
 class AcceptanceRow(_Numbered, Base):
-    """A person's acceptance of a night's figures of one query as the baseline from then on.
+    """A person's acceptance of a night's figures of one query as its baseline from then on.
 
-    Rows are only ever added: the newest of a place and query that is not over counts. ``build_id``
-    is the accepted build, ``size`` the ratio of its verdict, ``link`` where it was decided.
+    Rows are only added. For each place and query, the newest row counts that is neither expired nor
+    withdrawn. ``build_id`` is the accepted build, ``size`` the ratio of its verdict, ``link`` the
+    address of the discussion.
     """
 
     __tablename__ = "acceptance"
@@ -277,20 +327,20 @@ class AcceptanceRow(_Numbered, Base):
     withdrawal: "Mapped[WithdrawalRow | None]" = relationship(lazy="joined")
 
     def over(self, at: datetime) -> bool:
-        """Tell whether it no longer counts at a moment: it has expired, or was withdrawn."""
+        """Tell whether the acceptance has expired or was withdrawn, and so does not count."""
         return self.expired(at) or self.withdrawn(at)
 
     def expired(self, at: datetime) -> bool:
-        """Tell whether it had expired at a moment."""
+        """Tell whether the acceptance had expired at a moment."""
         return self.expires is not None and self.expires <= at
 
     def withdrawn(self, at: datetime) -> bool:
-        """Tell whether it had been withdrawn at a moment."""
+        """Tell whether the acceptance had been withdrawn at a moment."""
         return self.withdrawal is not None and self.withdrawal.withdrawn <= at
 
 
 class WithdrawalRow(_Numbered, Base):
-    """That a person took an acceptance back, and why. Rows are only ever added."""
+    """A person's withdrawal of an acceptance, with its reason. Rows are only added."""
 
     __tablename__ = "withdrawal"
 
@@ -301,7 +351,10 @@ class WithdrawalRow(_Numbered, Base):
 
 
 class CanaryRow(_OfNight, Base):
-    """A reading of the canary, before or after a group of queries ("": all); NULL: unreadable."""
+    """A reading of the canary, before or after a group of queries.
+
+    ``group`` is "" for all queries; ``value`` is NULL if the metric could not be read.
+    """
 
     __tablename__ = "canary"
     __table_args__ = (sa.Index(None, "night_id"),)
@@ -315,10 +368,11 @@ class CanaryRow(_OfNight, Base):
 
 
 class CompatibilityRow(_OfNight, Base):
-    """The outcome of a query that the baseline began and the candidate continued, and back.
+    """The result of checking whether a running query survives an upgrade and a downgrade.
 
-    ``outcome`` is the class, ``red`` whether it fails the night, ``plans`` how the plans differ,
-    ``checkpoint`` the confs that the checkpoint carries, in words.
+    ``forward``: the candidate continues what the baseline began; ``backward``: the other way round.
+    ``outcome`` is the class of the result, ``red`` whether it fails the night, ``plans`` says how
+    the plans differ, ``checkpoint`` names the confs that the checkpoint has.
     """
 
     __tablename__ = "compatibility"
@@ -339,12 +393,13 @@ class CompatibilityRow(_OfNight, Base):
 
 
 class ExperimentRow(_Numbered, Base):
-    """An arm of an experiment for one query at one size (events per micro-batch), in the order run.
+    """An arm of an experiment for one query at one size, in events per micro-batch.
 
-    ``run`` is one measurement of the experiment. ``saves`` is a share of the first arm's CPU time,
-    ``lo`` and ``hi`` its interval; the first arm has none. ``outcome`` is whether the rows are
-    right; ``remarks`` say what figures cannot: failures, where a gain turns, why arms differ.
-    ``published_gain_percent`` is the gain that a published text reports of ``published_change``.
+    Rows are in the order of measuring. ``run`` names one measurement of the experiment. ``saves``
+    is the share of the first arm's CPU time that this arm saves, ``lo`` and ``hi`` are its
+    interval; the first arm has none. ``outcome`` says whether the rows are right. ``remarks`` say
+    what figures cannot: failures, the size at which a gain becomes a loss, why arms differ.
+    ``published_gain_percent`` is the gain that a published text reports for ``published_change``.
     """
 
     __tablename__ = "experiment"
@@ -369,11 +424,14 @@ class ExperimentRow(_Numbered, Base):
     exchanges: Mapped[int | None]
     published_gain_percent: Mapped[float | None]
     published_change: Mapped[str | None] = mapped_column(sa.Text)
-    attribution: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
+    attribution: Mapped[JsonObject | None] = mapped_column(sa.JSON(none_as_null=True))
 
 
 class SelfTestRow(_OfNight, Base):
-    """The gate's verdict on a known change: none (``aa``) or a seeded ``size`` (``slowdown``)."""
+    """The gate's verdict on a known change.
+
+    The ``kind`` is ``aa`` (no change) or ``slowdown`` (a seeded slowdown, whose ratio is ``size``).
+    """
 
     __tablename__ = "self_test"
     __table_args__ = (sa.UniqueConstraint("night_id", "kind", "query", "gate_version"),)
@@ -390,16 +448,16 @@ class SelfTestRow(_OfNight, Base):
 
 
 class BrokerBenchRow(_Numbered, Base):
-    """The figures of `nexmark kafka bench`: its tests, and ratios beside the article's."""
+    """The figures of `nexmark kafka bench`: its tests, and its ratios beside a published text's."""
 
     __tablename__ = "broker_bench"
 
     cluster: Mapped[str] = mapped_column(sa.Text)
     measured: Mapped[datetime]
-    figures: Mapped[dict[str, Any]]
+    figures: Mapped[JsonObject]
 
 
-def _keep_rows(table: sa.Table, connection: sa.Connection, **_: Any) -> None:
+def _keep_rows(table: sa.Table, connection: sa.Connection, **_: object) -> None:
     append_only(table.name, connection)
 
 

@@ -1,4 +1,4 @@
-"""The verdicts in the database: a verdict as a row, and a row as the verdict again."""
+"""Converts a verdict to its row in the database, and a row back to the verdict."""
 
 from datetime import datetime
 
@@ -46,7 +46,7 @@ def row_of(verdict: Verdict, run: str, judged: datetime) -> VerdictRow:
 
 
 def verdict_of(row: VerdictRow, build: str) -> Verdict:
-    """Return the verdict of a row; ``build`` is the candidate of its night."""
+    """Return the verdict of a row; ``build`` is the id of the candidate build of its night."""
     return Verdict(
         night=row.night_id,
         query=row.query,
@@ -86,7 +86,7 @@ def select_verdicts() -> Select[VerdictRow, str]:
 
 
 def by_newest_gate() -> ColumnElement[bool]:
-    """Return the condition that the newest gate which judged a night gave a verdict."""
+    """Return the condition that a verdict is by the newest gate that judged its night."""
     other = aliased(VerdictRow)
     newest = select(func.max(other.gate_version)).where(other.night_id == VerdictRow.night_id)
     return VerdictRow.gate_version == newest.correlate(VerdictRow).scalar_subquery()

@@ -1,6 +1,7 @@
-"""The number of the schema in a database, in a table of our own; and whose the tables there are.
+"""Reads and writes the number of the schema, and finds out to which program tables belong.
 
-Every program that uses Alembic has a table ``alembic_version``: that one is left alone.
+The number is in a table of our own. Alembic's table ``alembic_version`` may belong to any program
+that uses Alembic, so it is never read or written.
 """
 
 from collections.abc import Iterable
@@ -11,14 +12,14 @@ from nexmark.store.store_error import StoreError, shown
 
 TABLE = "nexmark_version"
 FIRST = "0013"
-"""The schema of the first release; the numbers below it were used before, and are not read."""
+"""The schema of the first release; schemas with lower numbers cannot be read."""
 _NUMBER = "version_num"
 _MAKE = (
     f"CREATE TABLE {TABLE} ({_NUMBER} VARCHAR(32) NOT NULL,"
     f" CONSTRAINT {TABLE}_pkc PRIMARY KEY ({_NUMBER}))"
 )
 _UNNUMBERED = "0000"
-_OURS = {  # no other program has all of these
+_OURS = {  # tables and columns that no other program has all of
     "night": {"dag_id", "run_id", "shape", "workload_spec"},
     "repetition": {"night_id", "query", "arm", "cpu_s_per_mevent"},
     "sample_series": {"repetition_id", "series"},
@@ -26,7 +27,7 @@ _OURS = {  # no other program has all of these
 
 
 def revision(connection: Connection) -> str | None:
-    """Return the number of our schema, None where there is none of ours."""
+    """Return the number of our schema in a database; None if it has no tables of ours."""
     if _has(connection, TABLE, {_NUMBER}):
         number = connection.execute(text(f"SELECT {_NUMBER} FROM {TABLE}")).scalar()
         return None if number is None else str(number)
@@ -36,37 +37,41 @@ def revision(connection: Connection) -> str | None:
 
 
 def begin(connection: Connection, number: str) -> None:
-    """Make our table, with the number of a new schema."""
+    """Create the table of the schema's number, with the number of a new schema."""
     connection.execute(text(_MAKE))
     connection.execute(text(f"INSERT INTO {TABLE} VALUES (:n)"), {"n": number})
 
 
 def write(connection: Connection, number: str) -> None:
-    """Replace the number."""
+    """Replace the number of the schema."""
     connection.execute(text(f"UPDATE {TABLE} SET {_NUMBER} = :n"), {"n": number})
 
 
-def check_readable(connection: Connection, found: str, newest: str) -> None:
-    """Refuse a schema of before the first release, and one that is newer than ours; StoreError."""
+def check_readable(connection: Connection, current: str, newest: str) -> None:
+    """Refuse a schema that is older than the first release, or newer than ours.
+
+    ``current`` is the number of the schema of the database, ``newest`` the number of ours.
+    StoreError says what to do.
+    """
     database = f"results database {shown(connection.engine)}"
-    if found < FIRST:
+    if current < FIRST:
         raise StoreError(
             f"{database}: it was made before the first release, and this package cannot read it;"
             " set NEXMARK_HOME to a new directory or NEXMARK_DB to another database (the version"
             " that made it writes its results to files: nexmark export --out DIR)"
         )
-    if found > newest:
+    if current > newest:
         raise StoreError(
-            f"{database}: its schema {found} is newer than schema {newest} of this package; update"
-            " the package or set NEXMARK_DB to another database"
+            f"{database}: its schema {current} is newer than schema {newest} of this package;"
+            " update the package or set NEXMARK_DB to another database"
         )
 
 
 def check_free(connection: Connection, names: Iterable[str]) -> None:
-    """Refuse to make tables where another program has one of the same name; StoreError."""
+    """Refuse to create tables in a database where another program has a table of the same name."""
     inspector = inspect(connection)
     schema = inspector.default_schema_name
-    taken = sorted(x for x in (*names, TABLE) if inspector.has_table(x, schema=schema))
+    taken = sorted(name for name in (*names, TABLE) if inspector.has_table(name, schema=schema))
     if taken:
         tables = f"table{'s' * (len(taken) > 1)} {', '.join(taken)}"
         raise StoreError(
@@ -76,6 +81,7 @@ def check_free(connection: Connection, names: Iterable[str]) -> None:
 
 
 def _has(connection: Connection, table: str, columns: set[str]) -> bool:
+    """Tell whether a database has a table with at least these columns."""
     inspector = inspect(connection)
     if not inspector.has_table(table):
         return False
