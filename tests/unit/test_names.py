@@ -46,6 +46,11 @@ CLEAR = (
     "sampling",
     *("web", "errors.py", "home.py", "interrupts.py", "model.py", "people.py", "reaper.py"),
     *("reason.py", "secrets.py", "terminal.py"),
+    *("store/__init__.py", "store/accepting.py", "store/build_links.py", "store/connecting.py"),
+    *("store/export.py", "store/history.py", "store/migrations.py", "store/query_history.py"),
+    *("store/raw_rows.py", "store/reading.py", "store/records.py", "store/store.py"),
+    *("store/store_error.py", "store/table_base.py", "store/table_rows.py"),
+    *("store/verdict_rows.py", "store/versions.py"),
 )
 
 

@@ -34,7 +34,7 @@ INTERACTIVE_TIMEOUT_S = 3
 """The lock timeout of commands and pages, in seconds: a person waits for them."""
 CONNECT_TIMEOUT_S = 10
 WRITERS, OPENERS = 0x4E58_4D01, 0x4E58_4D02
-"""PostgreSQL's advisory locks: the lock of transactions that write, and that of migrations."""
+"""PostgreSQL's advisory locks: the lock of transactions that write, and the lock of migrations."""
 
 SQLITE, POSTGRESQL = "sqlite", "postgresql"
 ENCODING = "UTF8"
@@ -44,7 +44,7 @@ _WRITES = "nexmark_writes"
 def connect(url: str, patience_s: float | None = None) -> Engine:
     """Return an engine for a database URL, without opening a connection.
 
-    ``patience_s`` is the lock timeout in seconds, by default that of a night's tasks. StoreError if
+    ``patience_s`` is the lock timeout in seconds, by default BUSY_TIMEOUT_S. StoreError if
     the URL cannot be used.
     """
     patience_s = BUSY_TIMEOUT_S if patience_s is None else patience_s

@@ -1,10 +1,10 @@
-"""The whole results database as files: CSV or Parquet.
+"""Exports the whole results database to files: CSV or Parquet.
 
-And the paired nights as CSV for ``python -m nexmark.verdict --nights``, which judges them again:
-measurements only, no acceptances, no settings of the gate. A query that is not proven right has one
-more pair whose value is nan, so that the replay finds it INVALID too. A missing repetition has no
-row. A night that taught the gate nothing has 0 in the column ``teaches``; one whose raw rows were
-pruned is left out.
+It exports the paired nights, too, as CSV for ``python -m nexmark.verdict --nights``, which judges
+them again. These files have measurements only, no acceptances and no settings of the gate. A query
+that is not proven right has one more pair whose value is nan, so that the replay finds it INVALID,
+too. A missing repetition has no row. A night from which the gate does not learn has 0 in the column
+``teaches``. A night whose raw rows were deleted is left out.
 """
 
 import csv
@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple, TypeAlias
 
-from sqlalchemy import Boolean, Column, Float, Integer, select
+from sqlalchemy import Boolean, Column, Float, Integer, RowMapping, select
 from sqlalchemy.orm import Session
 
 from nexmark.config.paths import safe_name
@@ -35,12 +35,15 @@ NAME = "nights.csv"
 
 
 def write_nights(session: Session, directory: Path) -> dict[str, int]:
-    """Write a file for each series of comparable paired nights; the newest is ``nights.csv``."""
+    """Write a CSV file for each series of comparable paired nights; return the nights by file.
+
+    The series with the newest night is in ``nights.csv``.
+    """
     paired = select(NightRow).where(NightRow.mode == Mode.PAIRED, NightRow.rows_pruned.is_(None))
     newest_first = paired.order_by(NightRow.started.desc(), NightRow.id)
     series = grouped(
         session.scalars(newest_first),
-        lambda night: tuple(str(getattr(night, x)) for x in COMPARABLE if x != "mode"),
+        lambda night: tuple(str(getattr(night, name)) for name in COMPARABLE if name != "mode"),
     )
     written: dict[str, int] = {}
     for series_of, nights in series.items():
@@ -54,61 +57,93 @@ def write_nights(session: Session, directory: Path) -> dict[str, int]:
     return written
 
 
-def rows_of(session: Session, night: NightRow) -> Iterator[dict[str, Any]]:
-    """Return the rows of one night."""
+class _Figure(NamedTuple):
+    """The value of one arm in one pair of a query and metric."""
+
+    measured: Measured
+    stage: int
+    pair: int
+    arm: str
+    value: float
+
+
+_CsvRow: TypeAlias = dict[str, str | int | None]
+
+
+def rows_of(session: Session, night: NightRow) -> Iterator[_CsvRow]:
+    """Return the rows of one night for the CSV file: its figures, and its canary's readings."""
     judged = read_night(session, night)
-    names = ("query", "arm", "stage", "number", "position")
-    columns = (getattr(RepetitionRow, name) for name in names)
-    repetitions = session.execute(select(*columns).where(RepetitionRow.night_id == night.id))
+    row = RepetitionRow
+    columns = select(row.query, row.arm, row.stage, row.number, row.position)
+    repetitions = session.execute(columns.where(row.night_id == night.id))
     positions = {tuple(place): position for *place, position in repetitions}
-    own = {"night": night.id, "teaches": int(night.teaches), "candidate": _candidate(night)}
-    facts = {**own, "asked": judged.asked, "queries": " ".join(judged.expected)}
-    for row in (*_figures(judged), *_wrong(judged)):
-        place = (row["query"], row["arm"], row["stage"], row["pair"])
-        baseline = judged.baseline.get(row["query"], "")
-        yield {**facts, "baseline": baseline, "order": positions.get(place), **row}
-    for row in _canaries(session, night.id):
-        yield {**own, **row}
+    of_night: _CsvRow = {
+        "night": night.id,
+        "teaches": int(night.teaches),
+        "candidate": _candidate(night),
+    }
+    plan: _CsvRow = {"asked": judged.asked, "queries": " ".join(judged.expected)}
+    for figure in (*_figures(judged), *_wrong(judged)):
+        measured = figure.measured
+        yield {
+            **of_night,
+            **plan,
+            "baseline": judged.baseline.get(measured.query, ""),
+            "order": positions.get((measured.query, figure.arm, figure.stage, figure.pair)),
+            "query": measured.query,
+            "basis": measured.basis,
+            "metric": measured.metric,
+            "stage": figure.stage,
+            "pair": figure.pair,
+            "arm": figure.arm,
+            "value": repr(float(figure.value)),
+        }
+    for reading in _canaries(session, night.id):
+        yield {**of_night, **reading}
 
 
 def _candidate(night: NightRow) -> str:
-    """Return the build, with a hash of the confs that it alone had: nights of it add up."""
+    """Return the candidate build; if it alone had confs, with a hash of these confs.
+
+    The replay adds up nights that have the same candidate.
+    """
     if not night.candidate_conf:
         return night.build_id
     confs = json.dumps(night.candidate_conf, sort_keys=True)
     return f"{night.build_id} {hashlib.sha256(confs.encode()).hexdigest()[:8]}"
 
 
-def _figures(night: MeasuredNight) -> Iterator[dict[str, Any]]:
+def _figures(night: MeasuredNight) -> Iterator[_Figure]:
     for one in night.measured:
         for stage, pairs in enumerate((one.pairs, *one.later), FIRST_ROUND):
             for pair in pairs:
                 for arm, value in pair.arms:
                     if value is not None:
-                        yield _row(one, stage, pair.number, arm, value)
+                        yield _Figure(one, stage, pair.number, arm, value)
 
 
-def _wrong(night: MeasuredNight) -> Iterator[dict[str, Any]]:
-    """Return a pair without a measurement for each metric of a query that is not proven right."""
+def _wrong(night: MeasuredNight) -> Iterator[_Figure]:
+    """Return a figure nan for each metric of each query that is not proven right."""
     measured = grouped(night.measured, lambda one: one.query)
     for query in night.invalid:
         for one in measured.get(query) or [Measured(query, CPU, ())]:
             number = 1 + max((pair.number for pair in one.pairs), default=0)
-            yield _row(one, FIRST_ROUND, number, Arm.CANDIDATE, math.nan)
+            yield _Figure(one, FIRST_ROUND, number, Arm.CANDIDATE, math.nan)
 
 
-def _row(one: Measured, stage: int, pair: int, arm: str, value: float) -> dict[str, Any]:
-    own = {"query": one.query, "basis": one.basis, "metric": one.metric}
-    return own | {"stage": stage, "pair": pair, "arm": arm, "value": repr(float(value))}
-
-
-def _canaries(session: Session, run: str) -> Iterator[dict[str, Any]]:
+def _canaries(session: Session, run: str) -> Iterator[_CsvRow]:
     query = select(CanaryRow).where(CanaryRow.night_id == run)
     readings = session.scalars(query.order_by(CanaryRow.taken, CanaryRow.id))
     for order, reading in enumerate(readings, 1):
-        value = repr(math.nan if reading.value is None else reading.value)
-        own = {name: getattr(reading, name) for name in ("metric", "host", "group")}
-        yield own | {"query": CANARY, "arm": reading.moment, "order": order, "value": value}
+        yield {
+            "query": CANARY,
+            "metric": reading.metric,
+            "host": reading.host,
+            "group": reading.group,
+            "arm": reading.moment,
+            "order": order,
+            "value": repr(math.nan if reading.value is None else reading.value),
+        }
 
 
 _AT_ONCE, _ROW_GROUP = 200, 50_000
@@ -128,12 +163,18 @@ _SAMPLE = {"repetition_id": "int64", "host": "string"} | dict.fromkeys(
     ("time", *_CUMULATIVE), "double"
 )
 
-Columns = Mapping[str, str]
-Rows = Iterable[Mapping[Any, Any]]
+Columns: TypeAlias = Mapping[str, str]
+"""The columns of an exported table, with Arrow's names of their types."""
+Rows: TypeAlias = Iterable[Mapping[str, object] | RowMapping]
+"""The rows of an exported table: the values by the name of their column."""
 
 
 def export(session: Session, directory: Path, form: str) -> Mapping[str, int]:
-    """Write every table and the paired nights into a new directory, whole or not; rows by file."""
+    """Write every table and the paired nights into a new directory; return the rows by file.
+
+    ``form`` is ``csv`` or ``parquet``. If writing fails, no directory is left. StoreError if the
+    directory exists and is not empty, or if a file cannot be written.
+    """
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         what = "is not empty" if directory.is_dir() else "is a file"
         raise StoreError(f"cannot export to {directory}: it {what}; {_OTHER}")
@@ -151,9 +192,10 @@ def export(session: Session, directory: Path, form: str) -> Mapping[str, int]:
 
 
 def tables(session: Session) -> Iterator[tuple[str, Columns, Rows]]:
-    """Return every table: its name, its columns with Arrow's names of their types, and its rows.
+    """Return every table: its name, its columns and its rows.
 
-    ``samples`` are cumulative CPU-seconds, as in ``sample_series``.
+    The table ``samples`` has the series of ``sample_series``, one row per sample, in cumulative
+    CPU-seconds.
     """
     for table in Base.metadata.sorted_tables:
         columns = {column.name: _type(column) for column in table.columns}
@@ -168,25 +210,29 @@ def tables(session: Session) -> Iterator[tuple[str, Columns, Rows]]:
 
 
 def write_csv(columns: Columns, rows: Rows, path: Path) -> int:
-    """Write a table as CSV, nothing where there is NULL; return how many rows it has."""
+    """Write a table as CSV, with empty fields for NULL; return the number of rows."""
     with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(columns)
         count = 0
         for row in rows:
-            values = (_text(row[x]) for x in columns)
-            writer.writerow(x.isoformat() if isinstance(x, datetime) else x for x in values)
+            values = (_text(row[name]) for name in columns)
+            writer.writerow(
+                value.isoformat() if isinstance(value, datetime) else value for value in values
+            )
             count += 1
     return count
 
 
 def write_parquet(columns: Columns, rows: Rows, path: Path) -> int:
-    """Write a table as Parquet; return how many rows it has."""
+    """Write a table as Parquet; return the number of rows."""
     import pyarrow as pa
     from pyarrow import parquet
 
     moment = pa.timestamp("us", "UTC")
-    schema = pa.schema([(x, moment if kind == _MOMENT else kind) for x, kind in columns.items()])
+    schema = pa.schema(
+        [(name, moment if kind == _MOMENT else kind) for name, kind in columns.items()]
+    )
     left, count = iter(rows), 0
     try:
         with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
@@ -199,14 +245,15 @@ def write_parquet(columns: Columns, rows: Rows, path: Path) -> int:
     return count
 
 
-def _text(value: Any) -> Any:
-    """Return JSON as its text, any other value as it is."""
+def _text(value: object) -> object:
+    """Return a list or an object as JSON text, any other value as it is."""
     if isinstance(value, dict | list | tuple):
         return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     return value
 
 
-def _type(column: Column[Any]) -> str:
+def _type(column: Column[object]) -> str:
+    """Return Arrow's name of the type of a column."""
     return next((name for kind, name in _TYPES if isinstance(column.type, kind)), "string")
 
 
@@ -218,11 +265,17 @@ def _stored(session: Session) -> Iterator[SeriesRow]:
 
 
 def _series(session: Session) -> Rows:
-    names = [x.name for x in SeriesRow.__table__.columns if x.name != _PACKED]
     for row in _stored(session):
         series = unpack(row.series)
-        own = {name: getattr(row, name) for name in names}
-        yield own | {name: getattr(series, name) for name in _SERIES}
+        yield {
+            "id": row.id,
+            "repetition_id": row.repetition_id,
+            "host": row.host,
+            "path": row.path,
+            "interval_s": row.interval_s,
+            "readings": row.readings,
+            **{name: getattr(series, name) for name in _SERIES},
+        }
 
 
 def _samples(session: Session) -> Rows:

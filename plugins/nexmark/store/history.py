@@ -41,7 +41,7 @@ class ListedNight(NamedTuple):
 
 
 AnyNight: TypeAlias = NightRow | ListedNight
-"""A night with all its columns, or with those of a list."""
+"""A night with all its columns, or with the columns of a list."""
 
 
 class CandidateBuild(NamedTuple):

@@ -289,7 +289,7 @@ class Reader:
         version: int | None = None,
         dags: Collection[str] | None = None,
     ) -> list[SelfTestRow]:
-        """Return the self-tests of one version of the gate, those of the newest night first.
+        """Return the self-tests of one version of the gate, the newest night first.
 
         Args:
             engine: The engine of the nights.
