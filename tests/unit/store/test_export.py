@@ -106,6 +106,18 @@ class TestReplay:
             (query, arm) for query in ("q0", "q5") for arm in ("baseline", "candidate")
         ]
 
+    def test_a_candidate_with_confs_of_its_own_is_another_candidate(self, judging: Judging) -> None:
+        for number, confs in ((6, {"spark.a": "1"}), (7, {"spark.a": "2"}), (8, {"spark.a": "1"})):
+            tried = paired(number, candidate_conf=confs)
+            judging.night(record_night(judging.store, tried))
+        judging.again()
+        exported = rows(judging.out / "nights.csv")
+        of_night = {row["night"]: row["candidate"] for row in exported}
+        *plain, first, second, again = of_night.values()
+        assert set(plain) == {paired().build.id}
+        assert first == again != second
+        assert {x.split()[0] for x in (first, second)} == {paired().build.id}
+
     def test_a_wrong_result_and_one_that_was_not_verified(self, judging: Judging) -> None:
         run = record_night(judging.store, paired(6))
         judging.store.record_validation(ValidationRecord(run, "q5", False, ["rows missing"]))

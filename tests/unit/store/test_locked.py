@@ -15,6 +15,7 @@ from nexmark.cli.app import main
 from nexmark.store import Store, StoreError, connecting, open_store
 from nexmark.store.connecting import connect, writing
 from tests.unit.store.store_builder import night, record
+from tests.waiting import wait_for
 
 RUN = night().run
 READING = (
@@ -52,6 +53,11 @@ def keeper(url: str, statements: str) -> Iterator[int]:
         assert process.stdout.readline() == "kept\n"
         yield process.pid
         process.kill()
+
+
+def _waits_for_a_lock(pid: int) -> bool:
+    locks = map(str.split, Path("/proc/locks").read_text().splitlines())
+    return any(words[1] == "->" and words[5] == str(pid) for words in locks)
 
 
 class TestNotThere:
@@ -115,6 +121,19 @@ class TestLocked:
         assert f"database is locked by process {process} (" in error
         assert "-c" in error
         assert "disk space" not in error
+
+    def test_a_process_that_only_waits_for_the_lock_is_not_named(self, file: str) -> None:
+        with keeper(file, "") as process:
+            waiting = [sys.executable, "-c", KEEPER, file.removeprefix("sqlite:///"), ""]
+            with subprocess.Popen(waiting, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+                try:
+                    wait_for(lambda: _waits_for_a_lock(other.pid))
+                    with pytest.raises(StoreError) as refused:
+                        open_store(file, patience_s=0.1)
+                finally:
+                    other.kill()
+        assert f"locked by process {process} (" in str(refused.value)
+        assert f"process {other.pid}" not in str(refused.value)
 
     def test_readers_need_not_wait_for_who_writes(self, file: str) -> None:
         with keeper(file, KEEPS["the right to write"]):
