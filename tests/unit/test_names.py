@@ -41,7 +41,7 @@ VAGUE = frozenset({"found", "told", "own", "x"})
 #: The rooms in which no variable has such a name.
 CLEAR = (
     *("dags", "nexmark_jobs", "testbed"),
-    *("airflow_site", "attribution", "bisect", "cli", "cluster", "compatibility", "engines"),
+    *("airflow_site", "attribution", "bisect", "cli", "cluster", "compatibility", "dag", "engines"),
     *("experiments", "flames", "kafka", "labs", "latency", "measure", "retention", "rollout"),
     "sampling",
     *("web", "errors.py", "home.py", "interrupts.py", "model.py", "people.py", "reaper.py"),

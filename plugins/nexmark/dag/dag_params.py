@@ -23,7 +23,7 @@ _COMMON = (
 
 
 def nightly_params(engine: Engine, config: Config) -> dict[str, Param]:
-    """The params of an engine's DAG."""
+    """Return the params of the nightly DAG of an engine."""
     return {
         **{name: _param(name) for name in _COMMON},
         "workload": _one_of("workload", config.workloads, engine.workload),
@@ -33,7 +33,7 @@ def nightly_params(engine: Engine, config: Config) -> dict[str, Param]:
 
 
 def on_demand_params(config: Config) -> dict[str, Param]:
-    """The params of `nexmark_build`; the build has no default, it must be given."""
+    """Return the params of `nexmark_build`; the build has no default, it must be given."""
     whose = "Whose confs, workload, cluster and accepted builds are used"
     confs = f"{whose}: include/conf/engines.yaml."
     return {
@@ -46,7 +46,7 @@ def on_demand_params(config: Config) -> dict[str, Param]:
 
 
 def signoff_params(config: Config) -> dict[str, Param]:
-    """The params of `nexmark_signoff`; the build has no default, it must be given."""
+    """Return the params of `nexmark_signoff`; the build has no default, it must be given."""
     workloads, clusters = list(config.workloads), list(config.clusters)
     usual = "nightly" if "nightly" in workloads else workloads[0]
     return {
@@ -81,25 +81,28 @@ def signoff_params(config: Config) -> dict[str, Param]:
 
 
 def _param(name: str, default: Any = None, **changes: Any) -> Param:
-    """A param of `NightParams`, with changes to its schema."""
+    """Return a param of `NightParams`, with changes to its schema."""
     return Param(default, **{**schema_of(name), **changes})
 
 
 def _required(name: str, **changes: Any) -> Param:
+    """Return a param of `NightParams` that has no default, with changes to its schema."""
     return Param(**{**schema_of(name), "type": "string", "minLength": 1, **changes})
 
 
 def _one_of(name: str, known: Iterable[str], default: str, **changes: Any) -> Param:
+    """Return a param of `NightParams` whose value is one of the known ones."""
     return _param(name, default, **{"type": "string", "enum": list(known), **changes})
 
 
 def _of_engine(name: str, known: Iterable[str]) -> Param:
+    """Return a param of `NightParams` that the engine gives when it is empty."""
     text = f"include/conf/{name}s.yaml; empty: the engine's own."
     return _param(name, enum=[None, *known], description=text)
 
 
 def experiment_params(config: Config, experiments: Iterable[str]) -> dict[str, Param]:
-    """The params of `nexmark_experiment`; the name has no default, it must be given."""
+    """Return the params of `nexmark_experiment`; the name has no default, it must be given."""
     return {
         "name": field("Experiment", "Of include/conf/experiments.yaml.", enum=list(experiments)),
         "sizes": field(
@@ -122,15 +125,15 @@ def experiment_params(config: Config, experiments: Iterable[str]) -> dict[str, P
 
 
 def rollout_params(config: Config) -> dict[str, Param]:
-    """The params of `nexmark_rollout`: of a new rollout, or of one to resume."""
-    said = {
+    """Return the params of `nexmark_rollout`: of a new rollout, or of one to resume."""
+    descriptions = {
         "build": f"Of the new arm: {BUILD}; empty: the old one.",
         "against": "Of the old arm, written the same way; empty: the engine's.",
     }
     return {
         **{name: _param(name) for name in ("stages", "candidate_conf", "repetitions")},
         "go_on_undecided": _param("go_on_undecided", False, type="boolean"),
-        **{name: _param(name, description=text) for name, text in said.items()},
+        **{name: _param(name, description=text) for name, text in descriptions.items()},
         "engine": _one_of("engine", config.engines, config.newest.name),
         "workload": _of_engine("workload", config.workloads),
         "cluster": _of_engine("cluster", config.clusters),
@@ -139,7 +142,7 @@ def rollout_params(config: Config) -> dict[str, Param]:
 
 
 def accept_params() -> dict[str, Param]:
-    """The params of `nexmark_accept`; run and reason have no default, they must be given."""
+    """Return the params of `nexmark_accept`; run and reason have no default, they must be given."""
     until = "a day (2027-01-31, UTC) or a number of days (30d); empty: without end."
     maybe, given = {"default": "", "type": ["null", "string"]}, {"minLength": 1}
     return {
@@ -163,5 +166,5 @@ def accept_params() -> dict[str, Param]:
 
 
 def field(title: str, description: str, **schema: Any) -> Param:
-    """A field in the form of one DAG; a text unless its schema has another type."""
+    """Return a field in the form of one DAG; a text unless its schema has another type."""
     return Param(**{"type": "string", "title": title, "description": description, **schema})

@@ -23,12 +23,12 @@ Every task that touches the cluster, or looks at its hosts, is in the pool: wher
 DAGs wait for one cluster, none disturbs a repetition of another.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from airflow.sdk import DAG, TaskGroup, XComArg, task
+from airflow.sdk import DAG, BaseOperator, Param, TaskGroup, XComArg, task
 from airflow.sdk.definitions.mappedoperator import OperatorPartial
 from airflow.sdk.definitions.param import ParamsDict
 
@@ -47,25 +47,49 @@ from nexmark.tasks.preflight import preflight
 from nexmark.tasks.query import record
 from nexmark.tasks.rounds import draw_flames, plan_recordings, plan_round, record_later
 
+if TYPE_CHECKING:
+    from airflow.sdk.bases.decorator import FParams, FReturn, Task
+
+    #: What `>>` joins.
+    Step = XComArg | BaseOperator
+
 #: How often and how long a night waits for the cluster that another night uses.
 WAIT_RETRIES, WAIT_DELAY = 72, timedelta(minutes=10)
+#: The trigger rule of a task that runs when all tasks before it have ended, failed ones, too.
+ALL_DONE = "all_done"
 
-DEFAULTS: dict[str, Any] = {
+
+class TaskOptions(TypedDict, total=False):
+    """Options of a task that differ from `DEFAULTS`, under Airflow's own names."""
+
+    pool: str
+    retries: int
+    retry_delay: timedelta
+    trigger_rule: str
+    max_active_tis_per_dagrun: int
+    map_index_template: str
+
+
+class DagOptions(TypedDict, total=False):
+    """Options of a DAG that differ from the others, under Airflow's own names."""
+
+    schedule: str | None
+    max_active_runs: int
+    params: Mapping[str, Param]
+
+
+DEFAULTS: dict[str, object] = {
     "retries": 0,
     "retry_delay": timedelta(seconds=10),
     "on_failure_callback": tell_failure,
     "on_retry_callback": tell_retry,
 }
-#: Of a mapped task: one instance runs at a time, and is named after its application.
-_IN_TURN: dict[str, Any] = {
-    "max_active_tis_per_dagrun": 1,
-    "map_index_template": "{{ application }}",
-}
-_SUBMIT_OPTIONS: dict[str, Any] = {"pool": POOL, "retries": 1, "durable": False}
+#: The name of an instance of a mapped task: the label of its application.
+_INSTANCE_NAME = "{{ application }}"
 
 
 def build_nightly_dag(engine: Engine, config: Config) -> DAG:
-    """The nightly DAG of `engine`."""
+    """Build the nightly DAG of an engine."""
     build = f"the Spark build `{engine.build}`"
     if engine.snapshots is not None:
         build = "the Spark build of its date (a date without one is skipped, and green)"
@@ -80,13 +104,14 @@ def build_nightly_dag(engine: Engine, config: Config) -> DAG:
     ) as dag:
         _wire(engine.name, config.gate)
     notify(dag, notifiers())
-    # Not before: every task would copy them, which is two thirds of the time to parse.
+    # The params come last: each task copies the params that its DAG has when the task is made,
+    # which would take two thirds of the time to parse.
     dag.params = ParamsDict(dag_params.nightly_params(engine, config))
     return dag
 
 
 def build_on_demand_dag(config: Config) -> DAG:
-    """The DAG that tests any build, on the engine that its params name."""
+    """Build the DAG that tests any Spark build, on the engine that its params name."""
     with dag_of(
         BUILD_DAG_ID,
         "Nexmark: a Spark build on demand",
@@ -100,7 +125,7 @@ def build_on_demand_dag(config: Config) -> DAG:
 
 
 def build_accept_dag() -> DAG:
-    """The DAG that makes a run the baseline of its engine and workload."""
+    """Build the DAG that makes a run the baseline of its engine and workload."""
     with dag_of(
         ACCEPT_DAG_ID,
         "Nexmark: accept a run as the baseline",
@@ -119,13 +144,21 @@ def dag_of(
     document: str,
     *tags: str,
     values: Mapping[str, str] | None = None,
-    **options: Any,
+    **options: Unpack[DagOptions],
 ) -> DAG:
-    """A DAG of this package: one run at a time, on demand unless `options` say otherwise.
+    """Make a DAG of this package: one run at a time, on demand unless `options` say otherwise.
 
-    Its `doc_md` is a document of `texts`, with `values` for its {names}. It names documents by
-    their path in the repository (and in the wheel, `nexmark/site/docs`): Airflow may run without a
-    network.
+    Its `doc_md` refers to documents by their path in the repository (and in the wheel,
+    `nexmark/site/docs`), since Airflow may run without a network.
+
+    Args:
+        dag_id: The id of the DAG.
+        name: Its name in the UI.
+        description: What it does, in one line.
+        document: The file in `texts`, without `.md`, that is its `doc_md`; also a tag.
+        *tags: More tags, beside `nexmark` and the document.
+        values: By name, what replaces `{name}` in the document.
+        **options: Options of Airflow's DAG.
     """
     texts = Path(__file__).with_name("texts")
     when_red = (texts / "when_red.md").read_text(encoding="utf-8").strip()
@@ -142,7 +175,9 @@ def dag_of(
         tags={"nexmark", document, *tags},
         default_args=DEFAULTS,
         fail_fast=False,
-        **{"schedule": None, "max_active_runs": 1, **options},
+        schedule=options.get("schedule"),
+        max_active_runs=options.get("max_active_runs", 1),
+        params=options.get("params"),
     )
 
 
@@ -151,97 +186,128 @@ def _wire(engine: str, gate: Gate) -> None:
     report >> task_of("verdict", 5)(judging.verdict)() >> stop
 
 
-def wire_night(check: Any, gate: Gate) -> tuple[Any, Any]:
-    """All that a night does after its preflight `check`; returns `report` and `stop_cluster`.
+def wire_night(check: XComArg, gate: Gate) -> tuple[XComArg, XComArg]:
+    """Wire all tasks of a night after its preflight; return `report` and `stop_cluster`.
 
-    The queries run in the order of the `gate`, then its later rounds. `report` has to come before
-    `stop_cluster`, which is a teardown.
+    `check` is the preflight. The queries run in the order of the `gate`, then its later rounds.
+    The caller puts the verdict between `report` and `stop_cluster`, which is a teardown.
     """
-    waits = {"retries": WAIT_RETRIES, "retry_delay": WAIT_DELAY}
-    reap = task_of("reap", 10, pool=POOL, **waits)(clusters.reap)()
+    reap = task_of("reap", 10, pool=POOL, retries=WAIT_RETRIES, retry_delay=WAIT_DELAY)(
+        clusters.reap
+    )()
     deploy = task_of("deploy", 60, pool=POOL, retries=2)(clusters.deploy)()
     start = task_of("start_cluster", 120, pool=POOL, retries=1)(clusters.start_cluster)()
-    dump: Any = _submit("dump_events", 60, start)
+    dump = _submit("dump_events", 60, start)
     select = task_of("select", 5, retries=1)(query.select)()
-    last: Any = _submit("verify", 120, XComArg(select.operator, key=query.VERIFY_KEY))
-    check >> reap >> deploy >> start.as_setup() >> dump.as_setup() >> select >> last
+    verify = _submit("verify", 120, XComArg(_operator(select), key=query.VERIFY_KEY))
+    check >> reap >> deploy >> start >> dump >> select >> verify
+    last: Step = verify
     for name in run_order(gate):
         last = _query(name, last)
     last = _rounds(last, len(gate.rounds))
-    done = {"trigger_rule": "all_done"}
-    survive = task_of("compatibility", 120, pool=POOL, **done)(upgrading.compatibility)()
-    judge = task_of("judge", 15, retries=1, **done)(judging.judge)()
+    survive = task_of("compatibility", 120, pool=POOL, trigger_rule=ALL_DONE)(
+        upgrading.compatibility
+    )()
+    judge = task_of("judge", 15, retries=1, trigger_rule=ALL_DONE)(judging.judge)()
     report = task_of("report", 15, retries=1)(judging.report)()
     stop = task_of("stop_cluster", 10, pool=POOL, retries=1)(clusters.stop_cluster)()
     last >> survive >> judge >> report
-    stop.as_teardown(setups=[start, dump])
+    stop.as_teardown(setups=[_operator(start), dump])
     return report, stop
 
 
-def _query(name: str, before: Any) -> Any:
-    """The tasks of one query, after `before`; returns the last of them."""
+def _query(name: str, before: "Step") -> XComArg:
+    """Wire the tasks of one query after `before`; return the last of them."""
     with TaskGroup(name, tooltip=f"Nexmark {name}"):
-        plan = task_of("plan", 5, pool=POOL, trigger_rule="all_done", retries=1)(query.plan)(name)
-        verify = _submit("verify", 60, XComArg(plan.operator, key=query.VERIFY_KEY))
+        plan = task_of("plan", 5, pool=POOL, trigger_rule=ALL_DONE, retries=1)(query.plan)(name)
+        verify = _submit("verify", 60, XComArg(_operator(plan), key=query.VERIFY_KEY))
         expectations = task_of("expectations", 60, pool=POOL)(query.expectations)(name)
         start, stop = _samplers(name)
         repetitions = _submit_each("repetition", 120).expand_kwargs(plan)
-        last = task_of("record", 15, trigger_rule="all_done", retries=2)(record)(name)
+        last = task_of("record", 15, trigger_rule=ALL_DONE, retries=2)(record)(name)
         before >> plan >> verify >> expectations >> start >> repetitions >> stop >> last
         [before, repetitions] >> last
     return last
 
 
-def _rounds(before: Any, rounds: int) -> Any:
-    """The tasks of the later rounds, and of the flame graphs, after `before`; returns the last."""
+def _rounds(before: "Step", rounds: int) -> XComArg:
+    """Wire the later rounds and the flame graphs after `before`; return the last of the tasks."""
     last = before
     for number in range(2, rounds + 1):
         with TaskGroup(
             round_group(number), tooltip="What is undecided or suspected is measured on"
         ):
-            plan = task_of("plan", 15, pool=POOL, retries=1, trigger_rule="all_done")(plan_round)
+            plan = task_of("plan", 15, pool=POOL, retries=1, trigger_rule=ALL_DONE)(plan_round)
             last = _measure_planned(round_group(number), last, plan(number))
     with TaskGroup(FLAMES, tooltip="What has changed runs with a flight recorder"):
-        plan = task_of("plan", 15, pool=POOL, retries=1, trigger_rule="all_done")(plan_recordings)
-        recorded = _measure_planned(FLAMES, last, plan())
-        drawn = task_of("draw", 30, trigger_rule="all_done")(draw_flames)()
+        recordings = task_of("plan", 15, pool=POOL, retries=1, trigger_rule=ALL_DONE)(
+            plan_recordings
+        )
+        recorded = _measure_planned(FLAMES, last, recordings())
+        drawn = task_of("draw", 30, trigger_rule=ALL_DONE)(draw_flames)()
         recorded >> drawn
     return drawn
 
 
-def _measure_planned(group: str, before: Any, plan: Any) -> Any:
-    """The tasks of a group that runs what its `plan` returns; returns the last of them."""
+def _measure_planned(group: str, before: "Step", plan: XComArg) -> XComArg:
+    """Wire the tasks that run what `plan` returns after `before`; return the last of them."""
     start, stop = _samplers(group)
     repetitions = _submit_each("repetition", 120).expand_kwargs(plan)
-    last = task_of("record", 15, retries=2, trigger_rule="all_done")(record_later)(group)
+    last = task_of("record", 15, retries=2, trigger_rule=ALL_DONE)(record_later)(group)
     before >> plan >> start >> repetitions >> stop >> last
     repetitions >> last
     return last
 
 
-def _samplers(group: str) -> tuple[Any, Any]:
+def _samplers(group: str) -> tuple[XComArg, XComArg]:
+    """Return the tasks that start and stop the samplers of a query or of a later round."""
     start = task_of("start_samplers", 5, pool=POOL, retries=1)(query.start_samplers)(group)
     stop = task_of("stop_samplers", 5, pool=POOL, retries=1)(query.stop_samplers)(group)
-    return start, stop.as_teardown(setups=start)
+    stop.as_teardown(setups=_operator(start))
+    return start, stop
 
 
-def task_of(task_id: str, minutes: int, **options: Any) -> Any:
-    """The decorator of a task that may take `minutes` minutes."""
+def _operator(step: XComArg) -> BaseOperator:
+    """Return the operator that makes an XCom; it is not mapped."""
+    (operator,) = step.leaves
+    assert isinstance(operator, BaseOperator)
+    return operator
+
+
+def task_of(
+    task_id: str, minutes: int, **options: Unpack[TaskOptions]
+) -> "Callable[[Callable[FParams, FReturn]], Task[FParams, FReturn]]":
+    """Return the decorator of a task that may take at most `minutes` minutes."""
     return task(task_id=task_id, execution_timeout=timedelta(minutes=minutes), **options)
 
 
-def _submit(task_id: str, minutes: int, submission: Any) -> NexmarkSubmitOperator:
-    options = {"execution_timeout": timedelta(minutes=minutes), **_SUBMIT_OPTIONS}
-    return NexmarkSubmitOperator(task_id=task_id, submission=submission, **options)
+def _submit(task_id: str, minutes: int, submission: XComArg) -> NexmarkSubmitOperator:
+    """Return a task that submits one application, for at most `minutes` minutes."""
+    return NexmarkSubmitOperator(
+        task_id=task_id,
+        submission=submission,
+        execution_timeout=timedelta(minutes=minutes),
+        pool=POOL,
+        retries=1,
+        durable=False,
+    )
 
 
 def _submit_each(task_id: str, minutes: int) -> OperatorPartial:
-    options = {"execution_timeout": timedelta(minutes=minutes), **_IN_TURN, **_SUBMIT_OPTIONS}
-    return NexmarkSubmitOperator.partial(task_id=task_id, **options)
+    """Return a task to be mapped: each instance submits an application, one at a time."""
+    return NexmarkSubmitOperator.partial(
+        task_id=task_id,
+        execution_timeout=timedelta(minutes=minutes),
+        pool=POOL,
+        retries=1,
+        durable=False,
+        max_active_tis_per_dagrun=1,
+        map_index_template=_INSTANCE_NAME,
+    )
 
 
 def build_rollout_dag(config: Config) -> DAG:
-    """The DAG of a rollout: a run is the night of a stage, and a green one triggers the next."""
+    """Build the DAG of a rollout: a run is the night of a stage; a green one triggers the next."""
     # Its modules would add a quarter to the time that every other DAG file takes to parse.
     from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 
@@ -267,7 +333,7 @@ def build_rollout_dag(config: Config) -> DAG:
 
 
 def build_experiment_dag(config: Config, experiments: dict[str, Experiment]) -> DAG:
-    """The DAG that measures one of `experiments`."""
+    """Build the DAG that measures one of the experiments, which its param `name` names."""
     with dag_of(
         EXPERIMENT_DAG_ID,
         "Nexmark: an experiment",
@@ -276,8 +342,15 @@ def build_experiment_dag(config: Config, experiments: dict[str, Experiment]) -> 
         params=dag_params.experiment_params(config, experiments),
     ) as dag:
         steps = task_of("steps", 10, pool=POOL, retries=1)(experiment_steps.steps)()
-        in_turn = task_of("measure", 60, pool=POOL, retries=1, **_IN_TURN)
-        measured = in_turn(experiment_steps.measure).expand_kwargs(steps)
-        table = task_of("table", 60, pool=POOL, trigger_rule="all_done")(experiment_steps.table)()
+        measure = task_of(
+            "measure",
+            60,
+            pool=POOL,
+            retries=1,
+            max_active_tis_per_dagrun=1,
+            map_index_template=_INSTANCE_NAME,
+        )(experiment_steps.measure)
+        measured = measure.expand_kwargs(steps)
+        table = task_of("table", 60, pool=POOL, trigger_rule=ALL_DONE)(experiment_steps.table)()
         steps >> measured >> table
     return dag

@@ -23,12 +23,12 @@ _APPLICATION = re.compile(r"(?:eventlog_v2_)?(app-\d+-\d+)")
 
 
 class MeasurementLink(BaseOperatorLink):
-    """The page of the query in this night; for a task without a query, the page of the night."""
+    """A link to the page of the query in this night; without a query, to the page of the night."""
 
     name = "Measurement"
 
     def get_link(self, operator: "BaseOperator", *, ti_key: "TaskInstanceKey") -> str:
-        """The path of the page, relative to Airflow's base URL."""
+        """Return the path of the page, from the root of Airflow's host."""
         from airflow.sdk.configuration import conf
 
         submission = running(operator)
@@ -41,12 +41,12 @@ class MeasurementLink(BaseOperatorLink):
 
 
 class SparkHistoryLink(BaseOperatorLink):
-    """The application in Spark's history server, where the cluster has one (`history_server`)."""
+    """A link to the application in the cluster's history server (`history_server`), if any."""
 
     name = "Spark history"
 
     def get_link(self, operator: "BaseOperator", *, ti_key: "TaskInstanceKey") -> str:
-        """The URL; "" without a history server, or as long as there is no event log."""
+        """Return the URL; "" without a history server, or while there is no event log."""
         submission = running(operator)
         server = submission.history_server_url if submission else None
         log = event_log(submission) if submission and server else None
@@ -58,15 +58,16 @@ LINKS: tuple[BaseOperatorLink, ...] = (MeasurementLink(), SparkHistoryLink())
 
 
 def running(operator: "BaseOperator") -> Submission | None:
-    """Return the submission of an operator, None where it did not get that far."""
-    found = getattr(operator, "running", None)  # Airflow asks of an operator that it has read again
-    return found if isinstance(found, Submission) else None
+    """Return the submission that an operator runs; None if it has not begun to run one."""
+    # Airflow also asks for the links of an operator that it has deserialized: it has no `running`.
+    submission = getattr(operator, "running", None)
+    return submission if isinstance(submission, Submission) else None
 
 
 def event_log(submission: Submission) -> Path | None:
-    """The event log that an application has left: a file, or a directory of several."""
+    """Return the event log of an application, a file or a directory of files; None without one."""
     logs = submission.directory.events.glob("*app-*")
-    return max((x for x in logs if _APPLICATION.match(x.name)), default=None)
+    return max((log for log in logs if _APPLICATION.match(log.name)), default=None)
 
 
 def publish_event_log(submission: Submission) -> None:

@@ -16,24 +16,35 @@ from nexmark.night.night_progress import say
 if TYPE_CHECKING:
     from airflow.sdk import DAG, BaseNotifier, Context
 
-#: Where a red night ends; a DAG has some of them.
-ENDS = (
-    *("preflight", "reap", "deploy", "start_cluster", "dump_events", "judge", "report", "verdict"),
-    *("question", "evidence", "decision", "stage", "prune"),
+#: The ids of the tasks at which a red night ends; each DAG has some of them.
+LAST_TASKS = (
+    "preflight",
+    "reap",
+    "deploy",
+    "start_cluster",
+    "dump_events",
+    "judge",
+    "report",
+    "verdict",
+    "question",
+    "evidence",
+    "decision",
+    "stage",
+    "prune",
 )
 
 
 def notifiers() -> "list[BaseNotifier]":
-    """The configured notifiers; nothing is imported for those that are not configured.
+    """Return the configured notifiers; import nothing for those that are not configured.
 
-    Raises ConfigError naming file and line for one that cannot be imported or made.
+    Raises ConfigError, with file and line, for one that cannot be imported or refuses its kwargs.
     """
     return [_notifier(each) for each in load_notifications()]
 
 
 def notify(dag: "DAG", callbacks: "Sequence[BaseNotifier]") -> None:
     """Let the tasks of `dag` at which a red night ends call `callbacks` when they fail."""
-    for task_id in ENDS if callbacks else ():
+    for task_id in LAST_TASKS if callbacks else ():
         if dag.has_task(task_id):
             task = dag.get_task(task_id)
             before = cast(Sequence[Any], task.on_failure_callback)
@@ -41,7 +52,7 @@ def notify(dag: "DAG", callbacks: "Sequence[BaseNotifier]") -> None:
 
 
 def careful(notifier: "BaseNotifier") -> "Callable[[Context], None]":
-    """`notifier` for a task that has not failed, and that is not to fail for want of a mail."""
+    """Return a notifier for a task that has not failed; if it raises, the task goes on."""
 
     def tell(context: "Context") -> None:
         try:
@@ -57,15 +68,15 @@ def _notifier(wanted: Notification) -> "BaseNotifier":
 
     what, (module, _, name) = f"notifier {wanted.notifier}", wanted.notifier.rpartition(".")
     try:
-        made = getattr(importlib.import_module(module), name)
+        notifier = getattr(importlib.import_module(module), name)
     except Exception as error:  # whatever a module of somebody else raises
         remedy = "correct the path, or install the provider it is in"
         raise wanted.error(f"{what} cannot be imported: {_line(error)}; {remedy}") from None
-    if not (isinstance(made, type) and issubclass(made, BaseNotifier)):
+    if not (isinstance(notifier, type) and issubclass(notifier, BaseNotifier)):
         remedy = "name a subclass of airflow.sdk.BaseNotifier"
         raise wanted.error(f"{what} is not an Airflow notifier; {remedy}")
     try:
-        return made(**wanted.kwargs)
+        return notifier(**wanted.kwargs)
     except Exception as error:
         raise wanted.error(f"{what} refuses its kwargs: {_line(error)}; correct them") from None
 

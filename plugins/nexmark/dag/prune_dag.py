@@ -7,8 +7,6 @@ the one slot of the pool, as every task that touches the cluster does: no repeti
 files are deleted, and the next one begins when they are gone. What that night needs stays.
 """
 
-from typing import Any
-
 from airflow.sdk import DAG
 from airflow.sdk.definitions.param import Param
 
@@ -38,6 +36,5 @@ def build_prune_dag(config: Config) -> DAG:
 
 
 def _params() -> dict[str, Param]:
-    options: dict[str, Any] = {"default": False, "type": "boolean"}
-    told = "Print what would go, and delete nothing."
-    return {"dry_run": field("Dry run", told, **options)}
+    text = "Print what would go, and delete nothing."
+    return {"dry_run": field("Dry run", text, default=False, type="boolean")}

@@ -17,43 +17,48 @@ from nexmark.tasks.signoff_steps import DECISION_KEY, Approval
 
 
 class SignOffOperator(ApprovalOperator):
-    """Asks to approve or reject, for as many days as the param `timeout_days` says.
+    """Ask a person to approve or reject, and wait for the days that `timeout_days` gives.
 
-    Whatever the answer is, it goes into an XCom first; Reject and no answer then fail the task.
+    The answer goes into an XCom in any case; then Reject, or no answer, fails the task.
     """
 
     def __init__(self, **options: Any) -> None:
-        """Ask with a field for the reason."""
-        told = "Why; to approve a red night it has to be given."
-        schema = {"default": "", "type": ["null", "string"], "maxLength": 2000}
-        params = {"reason": field("Reason", told, **schema)}
+        """Add a field for the reason to the form; `options` are the base class's."""
+        reason = field(
+            "Reason",
+            "Why; to approve a red night it has to be given.",
+            default="",
+            type=["null", "string"],
+            maxLength=2000,
+        )
+        params = {"reason": reason}
         super().__init__(fail_on_reject=True, params=params, **options)
 
     def execute(self, context: Context) -> Any:
-        """Ask, and wait without a worker."""
+        """Ask, and wait without a worker slot."""
         self.response_timeout = timedelta(days=float(context["params"]["timeout_days"]))
         return super().execute(context)
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
-        """Keep the decision, then end as it says."""
+        """Keep the decision in an XCom, then succeed or fail by it."""
         decision = Approval.of(event, self.APPROVE).model_dump()
         context["ti"].xcom_push(key=DECISION_KEY, value=decision)
         return super().execute_complete(context, event)
 
 
-#: A sign-off that waits for a person does not keep another one from being run.
-_AT_ONCE = 10
+#: How many sign-offs may be open at once: one that waits for a person does not block the others.
+_OPEN_RUNS = 10
 
 
 def build_signoff_dag(config: Config) -> DAG:
-    """The DAG by which a person signs a build off."""
-    told = notifiers()
+    """Build the DAG by which a person signs a build off."""
+    callbacks = notifiers()
     with dag_of(
         SIGNOFF_DAG_ID,
         "Nexmark: sign a release off",
         "Measure a build against the last release, and let a person decide on it",
         "signoff",
-        max_active_runs=_AT_ONCE,
+        max_active_runs=_OPEN_RUNS,
     ) as dag:
         check = task_of("preflight", 10, pool=POOL)(signoff.signoff_preflight)()
         report, stop = wire_night(check, config.gate.for_comparison())
@@ -62,7 +67,7 @@ def build_signoff_dag(config: Config) -> DAG:
             task_id="approval",
             subject="Sign off {{ params.build }} as {{ params.engine }}?",
             body="{{ ti.xcom_pull(task_ids='question') }}",
-            notifiers=[careful(notifier) for notifier in told],
+            notifiers=[careful(notifier) for notifier in callbacks],
             execution_timeout=timedelta(minutes=5),
             response_timeout=timedelta(days=SIGNOFF_DAYS),
         )
@@ -70,6 +75,6 @@ def build_signoff_dag(config: Config) -> DAG:
         decision = task_of("decision", 5)(signoff.decision)()
         report >> stop
         report >> question >> approval >> evidence >> decision
-    notify(dag, told)
+    notify(dag, callbacks)
     dag.params = ParamsDict(signoff_params(config))
     return dag

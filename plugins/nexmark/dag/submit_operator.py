@@ -1,4 +1,4 @@
-"""The SparkSubmit operator of a night, and its hook, whose log tells how far the night is."""
+"""The SparkSubmit operator of a night, and its hook, whose log says how far the night is."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -42,15 +42,15 @@ from nexmark_jobs.exit_code import FILE_VARIABLE, read_exit_code
 from nexmark_jobs.host.processes import plain_environment
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
+    from airflow.sdk import Context, XComArg
     from airflow.sdk.types import Logger
 
 
 class WatchedSubmitHook(SparkSubmitHook):
-    """The provider's hook; what an application prints goes by a watch on its way into the log."""
+    """The provider's hook; a watch reads each line of an application before it is logged."""
 
     def __init__(self, watch: Watch, **arguments: Any) -> None:
-        """`arguments` are the provider's."""
+        """Take the watch, and the arguments of the provider's hook."""
         self._watch = watch
         super().__init__(**arguments)
 
@@ -99,15 +99,16 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
     operator_extra_links = LINKS
     template_fields: Sequence[str] = (*SparkSubmitOperator.template_fields, "submission")
 
-    def __init__(self, *, submission: Json, **kwargs: Any) -> None:
-        """`submission` is the only argument of its own; the rest is the operator's."""
+    def __init__(self, *, submission: "Json | XComArg", **kwargs: Any) -> None:
+        """Take what to submit, or the XCom that has it, and the arguments of the base class."""
         super().__init__(**kwargs)
         self.submission = submission
         self.running: Submission | None = None
         self._submitted: WatchedSubmitHook | None = None
 
     def execute(self, context: "Context") -> None:
-        """Run the application to its end; AirflowException with its last words if it fails."""
+        """Run the application to its end; AirflowException with the cause if it fails."""
+        assert isinstance(self.submission, dict)  # Airflow has put the XCom's value there
         submission = read_submission(self.submission)
         if isinstance(submission, NextTurn):
             submission = submission.claim(context["ti"].map_index or 0)
@@ -146,7 +147,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
             say(f"{submission.label}: no flame graphs, the verdict is not concerned: {why}")
 
     def _run(self, context: "Context", night: Night, submission: Submission) -> None:
-        """Run one application; why it could not be run, or failed, stays in its directory."""
+        """Run one application; if it cannot be run or fails, the reason stays in its directory."""
         application = submission.application
         context["application"] = submission.label  # type: ignore[typeddict-unknown-key]
         self.application = application.program
@@ -160,6 +161,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
             self._run_prepared(night, submission)
 
     def _run_prepared(self, night: Night, submission: Submission) -> None:
+        """Run an application whose directories are empty, and note when it ran."""
         application, ended = submission.application, night.files.exit_code
         ended.unlink(missing_ok=True)
         self.env_vars = {**application.environment, FILE_VARIABLE: str(ended)}
@@ -194,6 +196,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         say(f"{submission.label}: done in {time.time() - started:.1f} s")
 
     def _submit(self, night: Night, submission: Submission) -> None:
+        """Submit an application; a repetition runs as the kind of the night says."""
         ready = partial(self._ready, night, submission)
         if isinstance(submission, Repetition):
             kind = kind_of(night.workload)
@@ -209,13 +212,13 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         arguments: Sequence[str],
         confs: Mapping[str, str],
     ) -> Callable[[], object]:
-        """Return what submits the application, with a hook that is connected.
+        """Return a function that submits the application; its hook is made at once.
 
         Args:
-            night: The night that it is of.
+            night: The night that the application belongs to.
             submission: The application.
             arguments: The arguments of its program.
-            confs: Spark confs that go before its own.
+            confs: Spark confs that replace the application's confs of the same name.
         """
         application = submission.application
         self.application_args = list(arguments)
@@ -235,7 +238,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         return partial(self._submitted.submit, self.application, env=environment)
 
     def on_kill(self) -> None:
-        """Kill the application that runs."""
+        """Kill the application that runs, if one does."""
         if self._submitted is not None:
             self._submitted.on_kill()
 
@@ -249,10 +252,10 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
 
 
 def _is_verified(context: "Context", night: Night, submission: QueryVerification) -> bool:
-    """Whether this verification run was done with all others; a second try runs by itself."""
+    """Return whether the shared run verified this query; a second try always runs alone."""
     if context["ti"].try_number > 1:
         return False
-    found = outcomes(night.files).get(submission.query)
-    if found:
-        say(f"{submission.query}: failed together with the others, is verified alone: {found}")
-    return found == DONE
+    outcome = outcomes(night.files).get(submission.query)
+    if outcome:
+        say(f"{submission.query}: failed together with the others, is verified alone: {outcome}")
+    return outcome == DONE
