@@ -9,13 +9,12 @@ that was moved back, a release that a sign-off measured directly. The weights ar
 graph, the variance between two builds is their resistance in it: G. Ruecker, "Network
 meta-analysis, electrical networks and graph theory" (2012).
 
-The figure of a link is the shift of the first pairs, also where fresh ones were measured: a night
-has these because its first pairs looked slower, by 1.4 deviations, or faster, by 2.4. To take the
-fresh ones wherever there are some would cut off more of one end of the first than of the other,
-0.13 deviations a link of a build that did not change, and a chain adds that up. They are taken
-where the first pairs are beyond ``WILD`` deviations, on either side: two runs of five that were
-disturbed make such a night, and a sum never forgets it. The deviation is the noise that the gate
-had learned, host included; where it has none, what the night's own pairs say.
+The figure of a link is the shift of the first pairs, also where later rounds were measured: a night
+measures a query on mostly because its first pairs look slower. To take all pairs wherever there are
+more would pull up one end of the first shifts and leave the other, and a chain adds that up. All
+pairs are taken where the first ones are beyond ``WILD`` deviations, on either side: two runs of five
+that were disturbed make such a night, and a sum never forgets it. The deviation is the noise of the
+first pairs, host included; where the gate has none, what the night's own pairs say.
 """
 
 import math
