@@ -39,7 +39,6 @@ def sign_off(airflow: Airflow, site: Site, build: Build, scale: int) -> SignOff:
         "workload": "tiny",
         "cluster": "local",
         "mode": "bounds",
-        "pairs": 1,
         "verify_scale": scale,
     }
     run = airflow.trigger(DAG_ID, conf)
