@@ -20,7 +20,7 @@ RIGHT = {"(none)", "commit missing"}
         (["recovery-sizes", "--grow-to", "64"], "--grow-to: '64' is not a size; write 64MB"),
         (["recovery-sizes", "--grow-to", "0MB"], "--grow-to: '0MB' is not a size"),
         (["recovery-sizes", "--query", "q99"], "--query: unknown query 'q99'"),
-        (["recovery-sizes", "--out", "/"], "'--out': / is there"),
+        (["recovery-sizes", "--out", "/"], "'--out': / exists"),
         (["recovery-damage", "--damage", "fire"], "--damage: no kind 'fire'"),
         (["recovery-damage", "--query", "q12"], "--query: the result of q12 differs"),
         (["recovery-damage", "--engine", "spark-9"], "engine: unknown engine 'spark-9'"),
