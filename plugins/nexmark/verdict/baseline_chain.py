@@ -12,9 +12,9 @@ meta-analysis, electrical networks and graph theory" (2012).
 The figure of a link is the shift of the first pairs, also where later rounds were measured: a night
 measures a query on mostly because its first pairs look slower. To take all pairs wherever there are
 more would pull up one end of the first shifts and leave the other, and a chain adds that up. All
-pairs are taken where the first ones are beyond ``WILD`` deviations, on either side: two runs of five
-that were disturbed make such a night, and a sum never forgets it. The deviation is the noise of the
-first pairs, host included; where the gate has none, what the night's own pairs say.
+pairs are taken where the first ones are beyond ``WILD`` deviations, on either side: two disturbed
+runs of five make such a night, and a sum never forgets it. The deviation is the noise of the first
+pairs, host included; where the gate has none, what the night's own pairs say.
 """
 
 import math
