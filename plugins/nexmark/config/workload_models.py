@@ -98,6 +98,8 @@ class Workload(Size):
     Of the kind `paced`, events are sent at `rate` per second while the query runs, for `warm_up`
     and then for `seconds` seconds; the other sizes follow from these.
     Of the kind `recovery`, each timed repetition is killed and started again, by `recovery`.
+    The queries in `events_of` read that number of events instead of `events`. With `bounds_only` a
+    repetition is too short for a verdict by pairs.
     """
 
     kind: Annotated[WorkloadKind, Field(strict=False)] = WorkloadKind.BOUNDED
@@ -112,6 +114,8 @@ class Workload(Size):
     partitions: Annotated[int, Field(gt=0, le=64)] | None = None
     verify: Size
     compatibility: Span | None = None
+    events_of: Mapping[QueryName, Positive] = {}
+    bounds_only: bool = False
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     repetitions: Annotated[int, Field(gt=0, le=100)] = 5
     warmup_batches: Annotated[int, Field(ge=0)] = 2
@@ -133,22 +137,40 @@ class Workload(Size):
 
     @model_validator(mode="after")
     def _checks(self) -> "Workload":
-        base = self.generator.get("base_time_ms", generator_config.BASE_TIME_MS)
-        first = self.generator.get("first_event_number", 0)
-        for keys, size in (((), self), (("verify",), self.verify)):
-            try:
-                generator_config.check_span(size.events, size.tps, base, first)
-            except generator_config.GeneratorOptionError as error:
-                raise KeyedError((*keys, error.name), error.problem) from None
+        self._check_spans()
         if twice := sorted(name for name in self.queries if self.queries.count(name) > 1):
             raise ValueError(f"query {twice[0]!r} is listed twice; list it once")
-        if self.recovery and not self.verifies_the_timed_input:
+        if self.recovery and (self.events, self.tps) != (self.verify.events, self.verify.tps):
             problem = "has to have the events of the repetitions; leave it as is"
             raise KeyedError(("verify",), problem)
-        batches = -(-self.events // self.rows_per_batch)
-        if self.warmup_batches >= batches:
-            problem = f"is {self.warmup_batches} of {batches} batches, which leaves no steady state"
-            raise ValueError(f"warmup_batches {problem}; lower it or rows_per_batch")
+        for events in (self.events, *self.events_of.values()):
+            batches = -(-events // self.rows_per_batch)
+            if self.warmup_batches >= batches:
+                steady = f"is {self.warmup_batches} of {batches} batches, which leaves no steady"
+                raise ValueError(f"warmup_batches {steady} state; lower it or rows_per_batch")
+        return self
+
+    def _check_spans(self) -> None:
+        base = self.generator.get("base_time_ms", generator_config.BASE_TIME_MS)
+        first = self.generator.get("first_event_number", 0)
+        spans: list[tuple[tuple[str, ...], int, int]] = [
+            ((), self.events, self.tps),
+            (("verify",), self.verify.events, self.verify.tps),
+            *((("events_of", query), events, self.tps) for query, events in self.events_of.items()),
+        ]
+        for keys, events, tps in spans:
+            try:
+                generator_config.check_span(events, tps, base, first)
+            except generator_config.GeneratorOptionError as error:
+                place = keys if keys[:1] == ("events_of",) else (*keys, error.name)
+                raise KeyedError(place, error.problem) from None
+
+    @model_validator(mode="after")
+    def _only_bounded_inputs_differ(self) -> "Workload":
+        own_events = self.kind == WorkloadKind.BOUNDED and self.source == WorkloadSource.DATAGEN
+        if self.events_of and not own_events:
+            problem = "events_of belongs to kind: bounded with source: datagen; remove it"
+            raise KeyedError(("events_of",), problem)
         return self
 
     @model_validator(mode="after")
@@ -165,7 +187,12 @@ class Workload(Size):
                     raise KeyedError((*keys, name), f"{problem}, {so_that}")
         return self
 
-    @property
-    def verifies_the_timed_input(self) -> bool:
-        """Whether the verification run reads the very events of the timed repetitions."""
-        return (self.events, self.tps) == (self.verify.events, self.verify.tps)
+    def size_of(self, query: str) -> Size:
+        """Return what a timed repetition of `query` reads."""
+        events = self.events_of.get(query, self.events)
+        return Size(events=events, tps=self.tps, rows_per_batch=self.rows_per_batch)
+
+    def verifies_the_timed_input(self, query: str) -> bool:
+        """Tell whether the verification run of `query` reads the events of its repetitions."""
+        timed, verified = self.size_of(query), self.verify
+        return (timed.events, timed.tps) == (verified.events, verified.tps)

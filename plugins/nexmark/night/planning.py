@@ -152,6 +152,11 @@ def _gate(gate: Gate, workload: Workload, asked: NightParams) -> Gate:
             problem = f"{workload.name} is of kind {workload.kind}, which is judged by pairs"
             raise NexmarkError(f"mode: workload {problem}; take mode paired")
         gate = gate.model_copy(update={"metric": kind_of(workload).metric(gate)})
+    if mode == Mode.PAIRED and workload.bounds_only:
+        steady = workload.events // workload.rows_per_batch - workload.warmup_batches
+        problem = f"{workload.name} is too short for pairs: {steady} steady batch a repetition"
+        remedy = "take another workload (compare, nightly), or mode bounds"
+        raise NexmarkError(f"workload: {problem}, else the start of the JVM; {remedy}")
     if against and mode != Mode.PAIRED:
         problem = f"nights in mode {mode} measure no second build; leave out mode, or against"
         raise NexmarkError(f"against: {problem}")

@@ -160,7 +160,7 @@ def _wrong(
         expected = _verified(night, query, first, verification)
         expected = expected or _accepted(night, query, first, store)
         produced = {run: outputs[run].produced for run in same}
-        found |= faults(night.workload.events, produced, expected)
+        found |= faults(night.workload.size_of(query).events, produced, expected)
     return found
 
 
@@ -168,7 +168,7 @@ def _verified(
     night: Night, query: str, timed: ResultOutput, verification: Verification | None
 ) -> Expected | None:
     """The verified result of the very events that were timed, for append queries."""
-    if not (night.workload.verifies_the_timed_input and timed.output_mode == "append"):
+    if not (night.workload.verifies_the_timed_input(query) and timed.output_mode == "append"):
         return None
     result = night.files.group(query).verify.result()
     if verification is None or not verification.success or not result:
@@ -246,7 +246,7 @@ def _measured(
         measurement = measured(night, parsed, [series for series, _ in found])
         if stalled := trouble(night, directory, parsed, samples):
             raise NexmarkError(stalled)
-        size = kind.slowed_size(night) if run.arm == Arm.SLOWED else night.workload
+        size = kind.timed_size(night, run)
         figures = kind.figures(night, directory, size, read_rate(parsed, measurement))
         latency = kind.latency(directory)
         measurement = dataclasses.replace(measurement, figures=figures, latency=latency)
@@ -255,7 +255,7 @@ def _measured(
     if measurement.latency is None:  # else the batches of the result are none of Spark's
         kept |= event_log_parts(events, result, measurement)
     if run.arm == Arm.SLOWED:
-        measurement = _as_if_fewer(measurement, night.workload.events)
+        measurement = _as_if_fewer(measurement, night.workload.size_of(run.query).events)
     kept["result"] = kind.shown_result(directory, result)
     kept["series"] = found
     return RepetitionRecord(night.name, **kept, measurement=measurement, invalid=wrong)

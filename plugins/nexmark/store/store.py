@@ -53,18 +53,24 @@ from nexmark.verdict.verdict import Verdict
 #: Keys of workloads and clusters that do not change what is measured: how often and how finely it
 #: is measured, and by which ports and connections.
 NOT_SHAPE = frozenset(
-    {"name", "queries", "repetitions", "verify", "compatibility"}
+    {"name", "queries", "repetitions", "verify", "compatibility", "bounds_only"}
     | {"sampling_interval_s", "spark_connection"}
     | {"master_port", "master_ui_port", "worker_port", "worker_ui_port", "start_timeout_s"}
     | {"baseline_ports", "history_server", "kafka_port", "kafka"}
 )
+#: Keys that came later: left out where they are empty, so that earlier nights stay comparable.
+ADDED_LATER = frozenset({"events_of"})
 _REPETITION = ("night_id", "query", "arm", "stage", "number")
 
 
 def shape(workload: Mapping[str, object], cluster: Mapping[str, object]) -> str:
     """Return the hash of everything in a workload and a cluster that changes what is measured."""
     kept = [
-        {key: value for key, value in spec.items() if key not in NOT_SHAPE}
+        {
+            key: value
+            for key, value in spec.items()
+            if key not in NOT_SHAPE and (value or key not in ADDED_LATER)
+        }
         for spec in (workload, cluster)
     ]
     text = json.dumps(kept, sort_keys=True, separators=(",", ":"), default=str)

@@ -89,7 +89,7 @@ def arguments(builds: list[str], **changes: str) -> list[str]:
         "bad": builds[-1],
         "builds": ",".join(builds[1:-1]),
         "query": "q5",
-        "workload": "smoke",
+        "workload": "small",
         "cluster": "local",
         **changes,
     }
@@ -119,7 +119,7 @@ def test_the_same_command_again_uses_the_nights_that_are_recorded(
 
 @pytest.mark.parametrize(
     "changes",
-    [{"workload": "small"}, {"queries": "q0"}, {"repetitions": 7}, {"against": "c"}],
+    [{"workload": "compare"}, {"queries": "q0"}, {"repetitions": 7}, {"against": "c"}],
     ids=lambda changes: "".join(changes),
 )
 def test_a_night_of_something_else_is_not_used(
@@ -127,7 +127,7 @@ def test_a_night_of_something_else_is_not_used(
 ) -> None:
     params: dict[str, Any] = {
         "queries": "q5",
-        "workload": "smoke",
+        "workload": "small",
         "cluster": "local",
         "against": builds[0],
         "mode": "paired",

@@ -27,8 +27,8 @@ def test_what_is_shipped_loads() -> None:
     config = load()
     assert config.engines["spark-4.3.0"].dag_id == "nexmark_spark_4_3_0"
     assert config.workloads["smoke"].queries == STANDARD_QUERIES
-    assert config.workloads["smoke"].verifies_the_timed_input
-    assert not config.workloads["nightly"].verifies_the_timed_input
+    assert config.workloads["smoke"].verifies_the_timed_input("q5")
+    assert not config.workloads["nightly"].verifies_the_timed_input("q5")
     assert config.clusters["local"].master_url == "spark://127.0.0.1:17077"
     assert config.gate.bound("q5", "nightly") == config.gate.max_ratio
     assert config.gate.bound("q5", "smoke") == config.gate.workloads["smoke"]
@@ -479,6 +479,27 @@ def test_an_engine_takes_spark_confs_of_any_plain_type(conf: Path) -> None:
         ("workloads.yaml", "repetitions: 1", "repetition: 1", "repetition", "'repetitions'?"),
         ("workloads.yaml", "repetitions: 1", "repetitions: 0", "repetitions", "greater than 0"),
         ("workloads.yaml", "warmup_batches: 1", "warmup_batches: 2", "smoke", "no steady state"),
+        (
+            "workloads.yaml",
+            "warmup_batches: 1",
+            "warmup_batches: 1\n    events_of: {q0: 50_000}",
+            "smoke",
+            "1 of 1 batches, which leaves no steady state",
+        ),
+        (
+            "workloads.yaml",
+            "partitions: 8",
+            "partitions: 8\n    events_of: {q0: 400_000}",
+            "kafka.events_of",
+            "belongs to kind: bounded with source: datagen",
+        ),
+        (
+            "workloads.yaml",
+            "warmup_batches: 1",
+            "warmup_batches: 1\n    events_of: {q55: 400_000}",
+            "smoke.events_of",
+            "q55",
+        ),
         (
             "workloads.yaml",
             "repetitions: 1",

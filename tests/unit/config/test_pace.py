@@ -67,7 +67,7 @@ RECOVERY = {
 
 def test_a_recovery_workload_verifies_its_own_events(tmp_path: Path) -> None:
     made = workload(tmp_path, **RECOVERY, recovery={"changelog": True})
-    assert made.verifies_the_timed_input
+    assert made.verifies_the_timed_input("q5")
     assert (made.recovered.kill, made.recovered.at, made.recovered.changelog) == ("driver", 0.5, 1)
     assert workload(tmp_path / "plain", **RECOVERY).recovered == Recovery()
     assert Workload.model_validate_json(made.model_dump_json()) == made

@@ -119,6 +119,27 @@ def test_a_kind_says_what_runs_beside_and_what_is_measured(
     assert kind.figures(night, made.directory, night.workload, 1.0) == {"soaked": 2.0}
 
 
+def test_a_query_reads_the_events_that_its_workload_gives_to_it(
+    deployments: Deployments, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NEXMARK_HOME", str(tmp_path / "home"))
+    config = load()
+    workload = config.workloads["smoke"].model_copy(update={"events_of": {"q0": 300_000}})
+    config = config.model_copy(update={"workloads": {"smoke": workload}})
+    params = {"workload": "smoke", "cluster": "local", "queries": "q0,q5"}
+    made = make_night(config, "spark-4.3.0", "nexmark_spark_4_3_0", "run 1", params)
+
+    def events(query: str, arm: str) -> str:
+        arguments = kind_of(workload).program(made, Run(query=query, number=1, arm=arm)).arguments
+        return arguments[arguments.index("--events") + 1]
+
+    assert events("q0", Arm.CANDIDATE) == "300000"
+    assert events("q0", Arm.SLOWED) == str(round(300_000 * (1 + made.gate.self_test)))
+    assert events("q5", Arm.CANDIDATE) == "100000"
+    assert workload.verifies_the_timed_input("q5")
+    assert not workload.verifies_the_timed_input("q0")
+
+
 def test_the_kinds_of_the_workloads_are_known() -> None:
     config = load()
     found = {name: type(kind_of(x)).__name__ for name, x in config.workloads.items()}

@@ -78,4 +78,4 @@ def test_the_slowed_arm_has_later_rows_if_their_usual_latency_is_known(
     night = with_baselines(planned())
     assert sorted(night.self_test) == [Arm.CONTROL, Arm.SLOWED]
     assert night.slowed_confs == {"spark.nexmark.batch_every": "320 milliseconds"}
-    assert kind_of(night.workload).slowed_size(night).events == night.workload.events
+    assert kind_of(night.workload).slowed_size(night, "q0").events == night.workload.events

@@ -102,7 +102,10 @@ class TestLooks:
         store.record_night(night(2, workload_spec=spec))
         return store.night(night(2).run).shape
 
-    @pytest.mark.parametrize("change", [{"events": 7}, {"seed": 2}, {"generator": {"x": 1}}])
+    @pytest.mark.parametrize(
+        "change",
+        [{"events": 7}, {"seed": 2}, {"generator": {"x": 1}}, {"events_of": {"q0": 200_000}}],
+    )
     def test_another_input_is_another_shape(self, store: Store, change: dict[str, object]) -> None:
         store.record_night(night())
         assert self.shape_of(store, **change) != store.night(night().run).shape
@@ -111,6 +114,10 @@ class TestLooks:
     def test_more_of_the_same_is_the_same(self, store: Store, change: dict[str, object]) -> None:
         store.record_night(night())
         assert self.shape_of(store, **change) == store.night(night().run).shape
+
+    def test_a_key_that_is_not_used_leaves_earlier_nights_comparable(self, store: Store) -> None:
+        store.record_night(night())
+        assert self.shape_of(store, events_of={}) == store.night(night().run).shape
 
 
 class TestUnchanged:

@@ -173,12 +173,24 @@ def test_a_build_on_demand_takes_from_its_engine_what_is_not_given(config: Confi
 
 def test_a_build_to_compare_with_makes_pairs_whatever_the_workload(config: Config) -> None:
     assert on_demand(config, workload="smoke").mode == "bounds"
-    asked = on_demand(config, workload="smoke", against="pypi:4.3.0", queries="q5")
+    asked = on_demand(config, workload="small", against="pypi:4.3.0", queries="q5")
     assert asked.mode == "paired"
     assert {query: str(build) for query, build in asked.against.items()} == {"q5": "pypi:4.3.0"}
     assert asked.workload.repetitions == config.gate.for_comparison().pairs
     with pytest.raises(NexmarkError, match="against: nights in mode bounds measure no second"):
         on_demand(config, against="pypi:4.3.0", mode="bounds")
+
+
+@pytest.mark.parametrize("chosen", [{"against": "pypi:4.2.1"}, {"mode": "paired"}])
+def test_a_workload_that_is_mostly_the_start_of_the_jvm_is_refused_for_pairs(
+    config: Config, chosen: Mapping[str, str]
+) -> None:
+    with pytest.raises(NexmarkError) as caught:
+        night(config, **chosen)
+    assert str(caught.value) == (
+        "workload: smoke is too short for pairs: 1 steady batch a repetition, else the start of "
+        "the JVM; take another workload (compare, nightly), or mode bounds"
+    )
 
 
 @pytest.mark.parametrize("param", ["build", "against"])
@@ -264,7 +276,7 @@ def test_a_night_tests_the_snapshot_of_its_date_unless_a_candidate_is_given(
 def test_a_night_teaches_the_gate_unless_a_person_chose_what_it_compares(
     config: Config, dag_id: str, params: Mapping[str, Any], teaches: bool
 ) -> None:
-    given = {"workload": "smoke", "cluster": "local", **params}
+    given = {"workload": "small", "cluster": "local", **params}
     made = make_night(config, "spark-4.3.0", dag_id, "manual__1", given)
     assert made.teaches is teaches
 

@@ -53,15 +53,21 @@ class Bounded:
     def check_build(self, night: Night, spark_version: str) -> None:
         """Take any build."""
 
-    def slowed_size(self, night: Night) -> Size:
+    def slowed_size(self, night: Night, query: str) -> Size:
         """Return more events in each batch, by `self_test`, that are not counted.
 
         The size of the slowdown is known and the same for every query, and it is real work of the
         query itself.
         """
-        size, more = night.workload, 1 + night.gate.self_test
+        size, more = night.workload.size_of(query), 1 + night.gate.self_test
         batch = round(size.rows_per_batch * more)
         return Size(events=round(size.events * more), tps=size.tps, rows_per_batch=batch)
+
+    def timed_size(self, night: Night, run: Run) -> Size:
+        """Return what a repetition reads."""
+        if run.arm == Arm.SLOWED:
+            return self.slowed_size(night, run.query)
+        return night.workload.size_of(run.query)
 
     def slowed_confs(
         self, night: Night, query: str, rows: Callable[[], Sequence["RepetitionRow"]]
@@ -84,7 +90,7 @@ class Bounded:
 
     def program(self, night: Night, run: Run) -> JobProgram:
         """Return the query, whose rows go nowhere."""
-        size = self.slowed_size(night) if run.arm == Arm.SLOWED else night.workload
+        size = self.timed_size(night, run)
         arguments = [
             *("--query", run.query, *self.source_arguments(night, size), "--sink", "noop"),
             *("--result", str(night.files.application(run).result_file)),

@@ -72,8 +72,8 @@ class ReadsKafka(Bounded):
 
     def timed_sizes(self, night: Night) -> list[Size]:
         """Return the inputs of timed repetitions that are in topics before."""
-        slowed = [self.slowed_size(night)] if Arm.SLOWED in night.self_test else []
-        return [night.workload, *slowed]
+        slowed = night.self_test.get(Arm.SLOWED)
+        return [night.workload, *([self.slowed_size(night, slowed)] if slowed else [])]
 
     def sizes(self, night: Night) -> list[Size]:
         """Return the inputs that the applications of the night read, each once."""

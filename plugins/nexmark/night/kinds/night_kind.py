@@ -61,8 +61,11 @@ class NightKind(Protocol):
     def check_build(self, night: Night, spark_version: str) -> None:
         """NexmarkError if the night cannot run such a build."""
 
-    def slowed_size(self, night: Night) -> Size:
+    def slowed_size(self, night: Night, query: str) -> Size:
         """Return what the slowed arm reads: the seeded slowdown, if it is one of size."""
+
+    def timed_size(self, night: Night, run: Run) -> Size:
+        """Return what a repetition reads."""
 
     def slowed_confs(
         self, night: Night, query: str, rows: Callable[[], Sequence["RepetitionRow"]]

@@ -65,10 +65,9 @@ class Paced(ReadsKafka):
         """Return what keeps the night from its topics or its repetitions from being measured."""
         return [*super().problems(night), *problems_of(night)]
 
-    def slowed_size(self, night: Night) -> Size:
+    def slowed_size(self, night: Night, query: str) -> Size:
         """Return the same size: rows are later instead (`slowed_confs`)."""
-        size = night.workload
-        return Size(events=size.events, tps=size.tps, rows_per_batch=size.rows_per_batch)
+        return night.workload.size_of(query)
 
     def slowed_confs(
         self, night: Night, query: str, rows: Callable[[], Sequence["RepetitionRow"]]
