@@ -44,7 +44,7 @@ _SHAPES: Mapping[Value, tuple[str, str]] = {
     Value.UNDECIDED: ("wave", "warn"),
     Value.FASTER: ("down", "good"),
     Value.OK: ("check", "good"),
-    Value.NO_BASELINE: ("dots", "calm"),
+    Value.NO_BASELINE: ("dots", "uncompared"),
 }
 """The shape and the tone of each value."""
 _UNJUDGED = ValueLook(

@@ -297,7 +297,7 @@ def verdicts_chart(gate: GateHealth) -> Chart | None:
     ]
     if not counts:
         return None
-    number, tones = vega.tip("number", "queries"), ("bad", "warn", "calm", "good")
+    number, tones = vega.tip("number", "queries"), ("bad", "warn", "uncompared", "good")
     encoding = {
         "x": vega.field("place:O", title="night", axis=None),
         "y": vega.field("number:Q", title="queries", stack=True),

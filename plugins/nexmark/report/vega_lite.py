@@ -22,6 +22,7 @@ _TICKS = 12  # up to this number of batches, each batch has a tick
 _PALETTE = {
     **{"candidate": "#1c7ed6", "baseline": "#d9480f", "good": "#2f9e44", "warn": "#e8590c"},
     **{"bad": "#e03131", "calm": "#868e96", "muted": "#868e96", "band": "#8884"},
+    "uncompared": "#7950f2",
     "text": "currentColor",
 }
 _INK = "currentColor"

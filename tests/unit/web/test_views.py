@@ -270,6 +270,9 @@ def test_a_night_that_compared_nothing_is_not_green_for_the_eye(store: Store) ->
     page = night_evidence(store, store.night(run))
     (line,) = nights_page(store, [store.night(run).dag_id]).lines
     assert page.colour == line.colour == "NOT COMPARED"
+    assert look(Value.NO_BASELINE).tone not in {
+        look(value).tone for value in Value if value != Value.NO_BASELINE
+    }
     assert page.report.lines[0].startswith("NOTHING COMPARED: no accepted baseline; ")
     assert "Nothing was compared" in question_text(page, Path("x.html"), Path("kept"))
 

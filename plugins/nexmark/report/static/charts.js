@@ -1,7 +1,7 @@
 // Draws the specifications in the page with Vega-Lite, in the colours of the style.
 "use strict";
 (() => {
-  const NAMES = ["candidate", "baseline", "good", "warn", "bad", "calm", "muted", "band", "text"];
+  const NAMES = ["candidate", "baseline", "good", "warn", "bad", "calm", "uncompared", "muted", "band", "text"];
 
   function colours() {
     const probe = document.createElement("i");
