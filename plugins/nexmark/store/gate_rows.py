@@ -10,14 +10,13 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from sqlalchemy import Select, select
+from sqlalchemy import ColumnElement, Select, select
 from sqlalchemy.orm import Session, defer
 
 from nexmark.attribution.explained import Observed, Plan
 from nexmark.measure.executed_plan import Part
 from nexmark.model import (
     ARMS,
-    COMPARABLE,
     FIRST_ROUND,
     METRICS,
     PROFILED,
@@ -42,7 +41,7 @@ from nexmark.store.table_rows import (
 )
 from nexmark.store.verdict_rows import by_newest_gate, select_verdicts, verdict_of
 from nexmark.verdict import measured_night as gate
-from nexmark.verdict.left_open import ADDED_UP
+from nexmark.verdict.left_open import ADDED_UP, still_open
 from nexmark.verdict.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -109,48 +108,67 @@ def read_night(
 
 
 def _left_open(
-    session: Session, night: NightRow, queries: Iterable[str]
+    session: Session, night: NightRow, queries: Collection[str]
 ) -> dict[str, list[RepetitionRow]]:
     """Return by query what earlier nights measured of the same two builds, and left undecided.
 
-    These nights are of the same place and shape, with the same confs of the candidate, and one
-    follows the other: a decision in between ends what adds up.
+    These nights are of the same place and shape, with the same confs of the candidate.
     """
     if night.mode != Mode.PAIRED:
         return {}
-    of_build = (
-        getattr(NightRow, name) == getattr(night, name) for name in (*COMPARABLE, "build_id")
-    )
     earlier_nights = session.scalars(
         select(NightRow)
-        .where(*of_build, NightRow.started < night.started, NightRow.rows_pruned.is_(None))
+        .where(*_comparable_with(night), NightRow.build_id == night.build_id)
+        .where(NightRow.started < night.started, NightRow.rows_pruned.is_(None))
         .order_by(NightRow.started.desc(), NightRow.id.desc())
         .limit(ADDED_UP)
     ).all()
+    compared = [x for x in earlier_nights if x.candidate_conf == night.candidate_conf]
+    values = _values(session, [x.id for x in compared], queries)
+    against = night.baselines or {}
+    open_nights = {
+        query: still_open(
+            (values.get((other.id, query)), other.id)
+            for other in compared
+            if query in other.queries and (other.baselines or {}).get(query) == against.get(query)
+        )
+        for query in queries
+    }
     rows: dict[str, list[RepetitionRow]] = {}
-    for query in queries:
-        for other in earlier_nights:
-            if query not in other.queries or other.candidate_conf != night.candidate_conf:
-                continue
-            if (other.baselines or {}).get(query) != (night.baselines or {}).get(query):
-                break
-            if not _is_undecided(session, other.id, query):
-                break
-            rows.setdefault(query, []).extend(_right_rows(session, other.id, query))
+    for row in _right_rows(session, {run for runs in open_nights.values() for run in runs}):
+        if row.night_id in open_nights.get(row.query, ()):
+            rows.setdefault(row.query, []).append(row)
     return rows
 
 
-def _is_undecided(session: Session, run: str, query: str) -> bool:
+def _comparable_with(night: NightRow) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions for nights that are comparable with `night` (``model.COMPARABLE``)."""
+    return (
+        NightRow.engine == night.engine,
+        NightRow.workload == night.workload,
+        NightRow.cluster == night.cluster,
+        NightRow.shape == night.shape,
+        NightRow.mode == night.mode,
+    )
+
+
+def _values(
+    session: Session, runs: Collection[str], queries: Collection[str]
+) -> dict[tuple[str, str], Value]:
+    """Return the deciding verdict of each query in each run, by the newest gate."""
     row = VerdictRow
-    wanted = select(row.value).where(row.night_id == run, row.query == query, row.decides)
-    return session.scalars(wanted.where(by_newest_gate())).all() == [Value.UNDECIDED]
+    wanted = select(row.night_id, row.query, row.value).where(
+        row.night_id.in_(runs), row.query.in_(queries), row.decides, by_newest_gate()
+    )
+    return {(run, query): Value(value) for run, query, value in session.execute(wanted)}
 
 
-def _right_rows(session: Session, run: str, query: str) -> Sequence[RepetitionRow]:
+def _right_rows(session: Session, runs: Collection[str]) -> Sequence[RepetitionRow]:
     row = RepetitionRow
-    wanted = select(row).where(row.night_id == run, row.query == query, row.arm.in_(ARMS))
+    wanted = select(row).where(row.night_id.in_(runs), row.arm.in_(ARMS))
     wanted = wanted.where(row.stage != PROFILED, row.status == Status.OK)
-    return session.scalars(wanted.options(*map(defer, _LARGE))).all()
+    in_order = wanted.order_by(row.night_id, row.query, row.stage, row.number)
+    return session.scalars(in_order.options(*map(defer, _LARGE))).all()
 
 
 def _measured(
@@ -266,7 +284,7 @@ def earlier(
     )
     last = (
         select(NightRow.id)
-        .where(*(getattr(NightRow, name) == getattr(night, name) for name in COMPARABLE))
+        .where(*_comparable_with(night))
         .where(NightRow.teaches, NightRow.started < night.started)
         .where(judged.exists())
         .order_by(NightRow.started.desc(), NightRow.id.desc())

@@ -1,13 +1,14 @@
 """Pairs that add up: what nights of the same two builds leave undecided, the next one goes on with.
 
-For nights that are judged again in order; those in a results database add up in ``store.gate_rows``
-by the same rule.
+``still_open`` is the rule. ``LeftOpen`` is for nights that are judged again in order;
+``store.gate_rows`` reads the nights of a results database.
 """
 
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import NamedTuple
+from itertools import islice, takewhile
+from typing import NamedTuple, TypeVar
 
 from nexmark.model import SUITE, Basis, Value
 from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair
@@ -15,6 +16,21 @@ from nexmark.verdict.verdict import Verdict
 
 ADDED_UP = 10
 """Nights of the same two builds whose pairs add up, at the most."""
+
+
+_Kept = TypeVar("_Kept")
+
+
+def still_open(nights: Iterable[tuple[Value | None, _Kept]]) -> list[_Kept]:
+    """Return what the newest nights of two builds left undecided.
+
+    A decision in between ends what adds up, and so does a night without a verdict.
+
+    Args:
+        nights: The verdict of one query in each night, with what is kept of it; the newest first.
+    """
+    undecided = takewhile(lambda night: night[0] is Value.UNDECIDED, nights)
+    return [kept for _, kept in islice(undecided, ADDED_UP)]
 
 
 class _Compared(NamedTuple):
@@ -37,7 +53,7 @@ class LeftOpen:
 
     def __init__(self) -> None:
         """Begin without a night."""
-        self._nights: dict[_Compared, deque[_NightPairs]] = {}
+        self._nights: dict[_Compared, deque[tuple[Value, _NightPairs]]] = {}
 
     def added_to(self, night: MeasuredNight) -> MeasuredNight:
         """Return the night with the pairs that earlier ones left."""
@@ -45,32 +61,28 @@ class LeftOpen:
         return replace(night, measured=measured)
 
     def _before(self, night: MeasuredNight, one: Measured) -> tuple[Pair, ...]:
+        earlier = reversed(self._nights.get(_compared(night, one.query), ()))
         kept = (
             each.of_metric[one.metric]
-            for each in reversed(self._nights.get(_compared(night, one.query), ()))
+            for each in still_open(earlier)
             if one.metric in each.of_metric
         )
         return tuple(pair for basis, pairs in kept if basis == one.basis for pair in pairs)
 
     def add(self, night: MeasuredNight, verdicts: Iterable[Verdict]) -> None:
-        """Keep what a night leaves undecided; forget what it decided."""
+        """Keep the pairs of a night with what it has decided."""
         for verdict in verdicts:
-            if not verdict.decides or verdict.query == SUITE:
-                continue
             compared = _compared(night, verdict.query)
-            if verdict.value is not Value.UNDECIDED or not (
-                compared.candidate and compared.baseline
-            ):
-                self._nights.pop(compared, None)
+            known = compared.candidate and compared.baseline
+            if not (verdict.decides and known) or verdict.query == SUITE:
                 continue
-            pairs = _NightPairs(
-                {
-                    one.metric: (one.basis, one.all_pairs)
-                    for one in night.measured
-                    if one.query == verdict.query
-                }
-            )
-            self._nights.setdefault(compared, deque(maxlen=ADDED_UP)).append(pairs)
+            of_metric = {
+                one.metric: (one.basis, one.all_pairs)
+                for one in night.measured
+                if one.query == verdict.query
+            }
+            nights = self._nights.setdefault(compared, deque(maxlen=ADDED_UP))
+            nights.append((verdict.value, _NightPairs(of_metric)))
 
 
 def _compared(night: MeasuredNight, query: str) -> _Compared:
