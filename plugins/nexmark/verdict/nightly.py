@@ -291,7 +291,8 @@ def _judged(
     if float(final.hi[place]) < math.log1p(rules.matters):
         excluded = f"a slowdown of {_percent(rules.matters)} is excluded"
         return replace(verdict, value=Value.OK, reason=f"{_size(verdict)} in {pairs}; {excluded}")
-    more = f"{needed - count:.0f} more pairs would decide {_percent(rules.matters)}"
+    further = "1 more pair" if needed - count == 1 else f"{needed - count:.0f} more pairs"
+    more = f"{further} would decide {_percent(rules.matters)}"
     if not math.isfinite(needed):
         more = f"no number of pairs would decide {_percent(rules.matters)} if the ratio stays so"
     reason = f"{_range(verdict)} in {pairs}; {more}"
