@@ -7,6 +7,7 @@ from statistics import mean
 
 from nexmark.config import Gate
 from nexmark.model import ARMS
+from nexmark.night.night_progress import earlier_spans
 from nexmark.night.night_runs import first_runs
 from nexmark.night.plan import Night
 from nexmark.verdict.order import rounds_from
@@ -27,16 +28,40 @@ def deadline_of(gate: Gate, begins: datetime) -> datetime | None:
     return min(ends, default=None)
 
 
-def budget_line(night: Night) -> str:
-    """Return what a person should know of the budget before the night begins; '' without one."""
+def budget_line(night: Night, now: datetime) -> str:
+    """Return what a person should know of the budget before the night begins; '' without one.
+
+    ``now`` is the time (UTC). What the budget buys is said if an earlier night of the same DAG ran
+    the same queries on the same workload and cluster.
+    """
     if night.deadline is None:
         return ""
     first = len(ARMS) * night.workload.repetitions * len(night.queries)
     until = f"{night.deadline:%Y-%m-%d %H:%M} UTC"
     return (
         f"measures until {until}: the first round ({first} applications) in any case, then rounds "
-        "of what is undecided, the most urgent query first, as far as there is time"
+        f"of what is undecided, the most urgent query first, {_bought(night, first, now)}"
     )
+
+
+def _bought(night: Night, first: int, now: datetime) -> str:
+    """Return in words what the budget buys after the first round.
+
+    Args:
+        night: The night, with its deadline.
+        first: The number of applications of the first round.
+        now: The time (UTC).
+    """
+    runs = [run for query in night.queries for run in first_runs(night, query)]
+    earlier = earlier_spans(night, [run.label for run in runs])
+    if earlier is None or night.deadline is None:
+        return "as far as there is time"
+    spans = [earlier[run.label] for run in runs]
+    usual = mean(span.end - span.start for span in spans) + GAP_S
+    pairs = int(((night.deadline - now).total_seconds() / usual - first) // len(ARMS))
+    if pairs < 1:
+        return f"but there is no time for it: an application took {usual:.0f} s in the last night"
+    return f"about {pairs} pairs ({usual:.0f} s an application, as in the last night)"
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ class Watch:
         runs = [run for query in queries for run in first_runs(night, query)]
         runs += [run for group in later_groups(night.gate) for run in runs_of(night, group)]
         self._plan = [run.label for run in runs]
-        self._earlier = _earlier(night, self._plan)
+        self._earlier = earlier_spans(night, self._plan)
         self._start = clock()
         self._first: list[str] = []
         self._last: deque[str] = deque(maxlen=_KEPT_LINES)
@@ -158,8 +158,11 @@ class Watch:
         return progress.left_s + rest * (each + mean(gaps))
 
 
-def _earlier(night: Night, plan: Sequence[str]) -> dict[str, ApplicationSpan] | None:
-    """The newest earlier night of the same workload and cluster that ran all of a plan."""
+def earlier_spans(night: Night, plan: Sequence[str]) -> dict[str, ApplicationSpan] | None:
+    """Return the applications of the newest earlier night that ran all of a plan, by their labels.
+
+    Only nights of the same DAG, workload and cluster count; None if there is none.
+    """
     ours = json.loads(night.model_dump_json())
     for other in RunDirectory.planned(night.dag_id)[:_EARLIER_NIGHTS]:
         ran = {} if other == night.files else other.last_spans()

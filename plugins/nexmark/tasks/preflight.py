@@ -69,7 +69,7 @@ def prepare_night(engine: str, params: Mapping[str, object]) -> None:
         say(f"the candidate alone has {confs}: a trial, which cannot be accepted as a baseline")
     if not night.teaches:
         say("a person chose the builds to compare: the gate learns nothing from this night")
-    if night.mode == Mode.PAIRED and (line := budget_line(night)):
+    if night.mode == Mode.PAIRED and (line := budget_line(night, datetime.now(UTC))):
         say(line)
     for source, queries in _compared(night).items():
         say(f"compared in pairs with {source}: {', '.join(queries)}")

@@ -33,6 +33,9 @@ WIDTH = 1.96
 def going_on(night: MeasuredNight, earlier: Earlier, rules: Gate, number: int) -> list[str]:
     """Return the queries that the next round measures, the most urgent first.
 
+    A query that earlier nights of the same builds left undecided goes before the others; among
+    them, the one with the most evidence for a slowdown is first.
+
     Args:
         night: What is measured so far.
         earlier: The verdicts of earlier nights, as for ``judge_night``.
@@ -46,7 +49,8 @@ def going_on(night: MeasuredNight, earlier: Earlier, rules: Gate, number: int) -
         return []
     rounds = MeasuredRounds(fit, grounds, Past(earlier, rules.metric, rules.mode))
     decision = rounds.decide(last=number - 1)
-    urgent = np.argsort(-decision.final.evidence)
+    is_new = [not one.before for one in fit]
+    urgent = np.lexsort((-decision.final.evidence, is_new))
     return [fit[place].query for place in urgent if decision.going[place]]
 
 

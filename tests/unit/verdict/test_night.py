@@ -315,6 +315,12 @@ class TestRounds:
         some = with_query(some, "q2", pairs=around(0.85, 5, np.random.default_rng(4)))
         assert going_on(some, earlier(), rules(), 2) == ["q7", "q5", "q2"]
 
+    def test_what_earlier_nights_left_undecided_goes_before_the_others(self) -> None:
+        some = with_query(tonight(1.06), "q7", pairs=around(1.2, 5, np.random.default_rng(3)))
+        left = around(0.85, 5, np.random.default_rng(4))
+        some = with_query(some, "q2", pairs=left, before=left)
+        assert going_on(some, earlier(), rules(), 2) == ["q2", "q7", "q5"]
+
     def test_a_query_that_is_decided_does_not_go_on(self) -> None:
         red = with_query(tonight(1.3), "q5", later=(around(1.3, 5, np.random.default_rng(5)),))
         assert verdict(red, **self.THREE).value is Value.REGRESSION
