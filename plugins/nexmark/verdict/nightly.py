@@ -49,7 +49,7 @@ def going_on(night: MeasuredNight, earlier: Earlier, rules: Gate, number: int) -
         return []
     rounds = MeasuredRounds(fit, grounds, Past(earlier, rules.metric, rules.mode))
     decision = rounds.decide(last=number - 1)
-    is_new = [not one.before for one in fit]
+    is_new = np.asarray([not one.before for one in fit])
     urgent = np.lexsort((-decision.final.evidence, is_new))
     return [fit[place].query for place in urgent if decision.going[place]]
 
