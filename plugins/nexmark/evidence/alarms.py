@@ -1,4 +1,4 @@
-"""Tonight's reds by the build in which they began, and the acceptances with their reasons."""
+"""The red verdicts of a night by the build with which they began, and acceptances with reasons."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -12,12 +12,14 @@ from nexmark.store.table_rows import AcceptanceRow, NightRow
 from nexmark.verdict.acks import Alarm, Group, group_by_first_bad
 from nexmark.verdict.verdict import Verdict
 
-NIGHTS = 100  # so far back an alarm is followed
-BUILD = 19  # characters of a build's name that are shown: enough to tell it by
+NIGHTS = 100
+"""The number of earlier nights in which the beginning of an alarm is searched."""
+BUILD = 19
+"""The number of characters of a build's id that are shown; they are enough to tell builds apart."""
 
 
 def alarm_lines(store: Store, stored: NightRows) -> list[str]:
-    """Return a line per open group: ``since build 4.3.0 sha256:.. (night ..): q5 1.120``."""
+    """Return a line per group of alarms: ``since build 4.3.0 sha256:.. (night ..): q5 1.120``."""
     return [
         f"{since_of(store, group)}: {', '.join(map(_alarm, group.alarms))}"
         for group in alarm_groups(store, stored.night, stored.verdicts)
@@ -25,19 +27,20 @@ def alarm_lines(store: Store, stored: NightRows) -> list[str]:
 
 
 def alarm_groups(store: Store, night: NightRow, verdicts: Sequence[Verdict]) -> list[Group]:
-    """Return which of the verdicts on a night are red, by the build with which each began."""
-    red = {x.key for x in verdicts if x.red}
+    """Return the red verdicts on a night, grouped by the build with which each began to be red."""
+    red = {verdict.key for verdict in verdicts if verdict.red}
     if not red:
         return []
-    tonight = [x for x in verdicts if x.key in red]
-    earlier = [x for x in store.earlier(night.id, NIGHTS, {query for query, _ in red}) if x]
-    builds = store.candidates(verdicts[0].night for verdicts in earlier)
-    history = [(builds[verdicts[0].night], verdicts) for verdicts in earlier]
+    tonight = [verdict for verdict in verdicts if verdict.key in red]
+    queries = {query for query, _ in red}
+    nights = [of_night for of_night in store.earlier(night.id, NIGHTS, queries) if of_night]
+    builds = store.candidates(of_night[0].night for of_night in nights)
+    history = [(builds[of_night[0].night], of_night) for of_night in nights]
     return group_by_first_bad([*history, (night.build_id, tonight)])
 
 
 def since_of(store: Store, group: Group) -> str:
-    """Return which build and night a group began with: ``since build 4.3.0 sha256:.. (..)``."""
+    """Return the build and night with which a group began: ``since build 4.3.0 .. (night ..)``."""
     build = store.build(group.build)
     name = f"{without_secrets(build.version)} {build.id[:BUILD]}"
     return f"since build {name} (night {group.alarms[0].since})"
@@ -52,7 +55,10 @@ def _alarm(alarm: Alarm) -> str:
 
 @dataclass(frozen=True)
 class Acknowledged:
-    """An acceptance and its state; ``covers``: the query whose verdict in the night it covers."""
+    """An acceptance and its state.
+
+    ``covers`` is the query of the night whose verdict the acceptance covers, None if there is none.
+    """
 
     row: AcceptanceRow
     state: str
@@ -60,18 +66,22 @@ class Acknowledged:
 
     @property
     def open(self) -> bool:
-        """Whether it can be withdrawn."""
+        """Whether a person can withdraw the acceptance."""
         return self.state in (COUNTS, SUPERSEDED)
 
 
 def acks_of(store: Store, dags: Collection[str]) -> list[Acknowledged]:
-    """Return the acceptances of nights of these DAGs, the newest first."""
-    found = states(store.acceptances(), datetime.now(UTC))[::-1]
-    return [Acknowledged(x, state) for x, state in found if x.night_id.partition("/")[0] in dags]
+    """Return the acceptances of the nights of some DAGs, the newest first."""
+    newest_first = states(store.acceptances(), datetime.now(UTC))[::-1]
+    return [
+        Acknowledged(row, state)
+        for row, state in newest_first
+        if row.night_id.partition("/")[0] in dags
+    ]
 
 
 def acks_for(stored: NightRows) -> list[Acknowledged]:
-    """Return what was accepted for the engine, workload and cluster of a night, oldest first."""
-    covers = {x.acceptance: x.query for x in stored.verdicts}
+    """Return the acceptances for the engine, workload and cluster of a night, oldest first."""
+    covers = {verdict.acceptance: verdict.query for verdict in stored.verdicts}
     known = states(stored.acceptances, datetime.now(UTC))
     return [Acknowledged(row, state, covers.get(row.id)) for row, state in known]

@@ -1,31 +1,35 @@
-"""The builds that were tested, and any two of them side by side."""
+"""The builds that were tested, and the comparison of any two of them."""
 
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from statistics import fmean, median
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from nexmark.evidence.night_list import NightLine, lines_of
 from nexmark.model import CPU, grouped
 from nexmark.store import Store, history
+from nexmark.store.history import CandidateBuild, ListedNight
 from nexmark.store.reading import of_one_moment
-from nexmark.store.table_rows import BuildRow
+from nexmark.verdict.verdict import Verdict
 
-NIGHTS = 60  # of a build that are compared: its last ones
-SHOWN = 200  # builds that are listed: those that were tested last
+NIGHTS = 60
+"""The number of nights of each build that are compared; they are its last ones."""
+SHOWN = 200
+"""The number of builds that are listed; they are the builds that were tested last."""
 
-_Interval: TypeAlias = tuple[float, float | None, float | None]  # a ratio and its interval
+_Interval: TypeAlias = tuple[float, float | None, float | None]
+"""A ratio, and the lower and the upper end of its interval."""
 
 
 @dataclass(frozen=True)
 class Compared:
     """One query on two builds.
 
-    ``ratio`` is new / old: of pairs that were measured in turns where ``paired``, with their
-    number of nights, else of medians of different nights, which only tells gross changes.
+    ``ratio`` is new / old. If ``paired``, it is the median ratio of pairs that were measured in
+    turns, in ``nights`` nights. If not, it is the ratio of the medians of different nights, which
+    shows large changes only.
     """
 
     query: str
@@ -40,10 +44,14 @@ class Compared:
 
 @dataclass(frozen=True)
 class BuildComparison:
-    """Two builds; the lines with the largest change come first."""
+    """Two builds, with a line per query; the lines with the largest change come first.
 
-    new: BuildRow
-    old: BuildRow
+    ``paired`` is the number of queries that were measured in pairs, ``mean`` the geometric mean of
+    the ratios. ``new_nights`` and ``old_nights`` count the nights of each build.
+    """
+
+    new: CandidateBuild
+    old: CandidateBuild
     lines: tuple[Compared, ...]
     paired: int
     mean: float | None
@@ -52,8 +60,10 @@ class BuildComparison:
 
 
 @of_one_moment
-def build_lines(store: Store, dags: Collection[str]) -> list[tuple[Any, NightLine | None]]:
-    """Return the builds, each with its last night; the one that was tested last first."""
+def build_lines(
+    store: Store, dags: Collection[str]
+) -> list[tuple[CandidateBuild, NightLine | None]]:
+    """Return the builds, each with its last night; the build that was tested last comes first."""
     builds = history.builds(store, dags)[:SHOWN]
     nights = history.nights(store, dags, 2 * SHOWN)
     newest = {night.build_id: night for night in reversed(nights)}
@@ -63,68 +73,123 @@ def build_lines(store: Store, dags: Collection[str]) -> list[tuple[Any, NightLin
 
 @of_one_moment
 def compare_builds(
-    store: Store, dags: Collection[str], new: BuildRow, old: BuildRow
+    store: Store, dags: Collection[str], new: CandidateBuild, old: CandidateBuild
 ) -> BuildComparison:
-    """Return two builds side by side: as pairs where one was the baseline of the other."""
-    ours = history.nights(store, dags, NIGHTS, build=new.id)
-    theirs = history.nights(store, dags, NIGHTS, build=old.id)
-    place = attrgetter("workload", "cluster", "shape")  # nights there and of that input are alike
-    one, other = grouped(ours, place), grouped(theirs, place)
-    alike = {night.id for x in one.keys() & other.keys() for night in (*one[x], *other[x])}
-    rows, others = (
-        [x for x in history.figures(store, [night.id for night in nights], CPU) if x.decides]
-        for nights in (ours, theirs)
+    """Return the comparison of two builds: by pairs where one was the baseline of the other.
+
+    Args:
+        store: The results database.
+        dags: The DAGs whose nights count.
+        new: The build in the numerator of the ratios.
+        old: The build in the denominator.
+    """
+    new_nights = history.nights(store, dags, NIGHTS, build=new.id)
+    old_nights = history.nights(store, dags, NIGHTS, build=old.id)
+    new_verdicts = _deciding_verdicts(store, new_nights)
+    old_verdicts = _deciding_verdicts(store, old_nights)
+    alike = _comparable_nights(new_nights, old_nights)
+    lines = compare(
+        [verdict for verdict in new_verdicts if verdict.night in alike],
+        [verdict for verdict in old_verdicts if verdict.night in alike],
+        new_verdicts,
+        old_verdicts,
+        new.id,
+        old.id,
     )
-    own, others_own = ([x for x in found if x.night in alike] for found in (rows, others))
-    lines = compare(own, others_own, rows, others, new.id, old.id)
     logs = [math.log(line.ratio) for line in lines if line.ratio]
-    mean, paired = math.exp(fmean(logs)) if logs else None, sum(line.paired for line in lines)
-    return BuildComparison(new, old, tuple(lines), paired, mean, len(ours), len(theirs))
+    return BuildComparison(
+        new=new,
+        old=old,
+        lines=tuple(lines),
+        paired=sum(line.paired for line in lines),
+        mean=math.exp(fmean(logs)) if logs else None,
+        new_nights=len(new_nights),
+        old_nights=len(old_nights),
+    )
+
+
+def _deciding_verdicts(store: Store, nights: Iterable[ListedNight]) -> list[Verdict]:
+    verdicts = history.figures(store, [night.id for night in nights], CPU)
+    return [verdict for verdict in verdicts if verdict.decides]
+
+
+def _comparable_nights(
+    new_nights: Iterable[ListedNight], old_nights: Iterable[ListedNight]
+) -> set[str]:
+    """Return the ids of the nights whose workload, cluster and shape nights of both builds have."""
+    new_by_place, old_by_place = (
+        grouped(nights, lambda night: (night.workload, night.cluster, night.shape))
+        for nights in (new_nights, old_nights)
+    )
+    return {
+        night.id
+        for place in new_by_place.keys() & old_by_place.keys()
+        for night in (*new_by_place[place], *old_by_place[place])
+    }
 
 
 def compare(
-    ours: Sequence[Any],
-    theirs: Sequence[Any],
-    own_pairs: Iterable[Any],
-    other_pairs: Iterable[Any],
+    new_verdicts: Iterable[Verdict],
+    old_verdicts: Iterable[Verdict],
+    new_pairs: Iterable[Verdict],
+    old_pairs: Iterable[Verdict],
     new: str,
     old: str,
 ) -> list[Compared]:
-    """Return a line per query.
+    """Return the comparison of two builds, a line per query.
 
-    ``ours`` and ``theirs`` are verdicts of nights that are alike; the pairs are looked for in all.
+    Args:
+        new_verdicts: Verdicts on the new build in nights that are comparable with nights of the old
+            build; their figures make the medians.
+        old_verdicts: The same of the old build.
+        new_pairs: Verdicts on the new build in any night; those against the old build are pairs.
+        old_pairs: Verdicts on the old build in any night; those against the new build are pairs.
+        new: The id of the new build.
+        old: The id of the old build.
     """
-    direct: defaultdict[str, list[_Interval]] = defaultdict(list)
-    figures, before = _medians(ours), _medians(theirs)
-    for row in own_pairs:
-        if row.baseline_build == old and row.ratio:
-            direct[row.query].append((row.ratio, row.lo, row.hi))
-            before.setdefault(row.query, row.baseline)
-    for row in other_pairs:
-        if row.baseline_build == new and row.ratio and new != old:
-            low, high = (1 / x if x else None for x in (row.hi, row.lo))
-            direct[row.query].append((1 / row.ratio, low, high))
-            figures.setdefault(row.query, row.baseline)
-    queries = list(dict.fromkeys([*direct, *figures, *before]))
-    lines = [_compared(x, direct[x], figures.get(x), before.get(x)) for x in queries]
+    ratios: defaultdict[str, list[_Interval]] = defaultdict(list)
+    new_figures, old_figures = _medians(new_verdicts), _medians(old_verdicts)
+    for verdict in new_pairs:
+        if verdict.baseline_build == old and verdict.ratio:
+            ratios[verdict.query].append((verdict.ratio, verdict.lo, verdict.hi))
+            old_figures.setdefault(verdict.query, verdict.baseline)
+    for verdict in old_pairs:
+        if verdict.baseline_build == new and verdict.ratio and new != old:
+            low, high = (1 / end if end else None for end in (verdict.hi, verdict.lo))
+            ratios[verdict.query].append((1 / verdict.ratio, low, high))
+            new_figures.setdefault(verdict.query, verdict.baseline)
+    lines = [
+        _compared(query, ratios[query], new_figures.get(query), old_figures.get(query))
+        for query in dict.fromkeys([*ratios, *new_figures, *old_figures])
+    ]
     return sorted(lines, key=lambda line: -abs(math.log(line.ratio)) if line.ratio else 1)
 
 
 def _compared(
-    query: str, direct: Sequence[_Interval], ours: float | None, theirs: float | None
+    query: str, ratios: Sequence[_Interval], new: float | None, old: float | None
 ) -> Compared:
-    if direct:
-        ratio = math.exp(median(math.log(one[0]) for one in direct))
-        lo, hi = direct[0][1:] if len(direct) == 1 else (None, None)
-        return Compared(query, ours, theirs, ratio, lo, hi, True, len(direct))
-    ratio_of_medians = ours / theirs if ours and theirs else None
-    return Compared(query, ours, theirs, ratio_of_medians, None, None, False, 0)
+    """Return the line of a query.
+
+    Args:
+        query: The query.
+        ratios: The ratios of the nights in which both builds were measured in turns.
+        new: The figure of the new build.
+        old: The figure of the old build.
+    """
+    if ratios:
+        ratio = math.exp(median(math.log(of_night) for of_night, _, _ in ratios))
+        lo, hi = ratios[0][1:] if len(ratios) == 1 else (None, None)
+        return Compared(query, new, old, ratio, lo, hi, True, len(ratios))
+    ratio_of_medians = new / old if new and old else None
+    return Compared(query, new, old, ratio_of_medians, None, None, False, 0)
 
 
-def _medians(rows: Iterable[Any]) -> dict[str, float | None]:
-    """Return the median figure of each query, of nights on the basis that most of them have."""
-    known = [row for row in rows if row.candidate is not None]
-    best: dict[str, list[Any]] = {}
-    for (query, _), own in grouped(known, attrgetter("query", "basis")).items():
-        best[query] = max(best.get(query, []), own, key=len)
-    return {query: median(row.candidate for row in own) for query, own in best.items()}
+def _medians(verdicts: Iterable[Verdict]) -> dict[str, float | None]:
+    """Return the median figure of each query, over the nights with its most frequent basis."""
+    by_query: dict[str, list[float]] = {}
+    known = (verdict for verdict in verdicts if verdict.candidate is not None)
+    for (query, _), on_basis in grouped(known, lambda row: (row.query, row.basis)).items():
+        figures = [verdict.candidate for verdict in on_basis if verdict.candidate is not None]
+        if len(figures) > len(by_query.get(query, ())):
+            by_query[query] = figures
+    return {query: median(figures) for query, figures in by_query.items()}

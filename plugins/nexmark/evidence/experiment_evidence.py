@@ -1,4 +1,4 @@
-"""An experiment as people read it: a line for each arm, and what the lines cannot say."""
+"""The results of an experiment for people: a line for each arm, and remarks below the lines."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,9 +10,20 @@ from nexmark.store import Store
 from nexmark.store.table_rows import ExperimentRow
 
 HEADS = (
-    *("experiment", "query", "rows/batch", "arm", "CPU s/M", "saves", "interval", "wall s"),
-    *("state rows", "exchanges", "text", "result"),
+    "experiment",
+    "query",
+    "rows/batch",
+    "arm",
+    "CPU s/M",
+    "saves",
+    "interval",
+    "wall s",
+    "state rows",
+    "exchanges",
+    "text",
+    "result",
 )
+"""The names of the columns of the table."""
 _BAD = frozenset({"DIFFERS", "WRONG", "FAILED"})
 
 
@@ -26,12 +37,12 @@ class ExperimentEvidence:
 
     @property
     def right(self) -> bool:
-        """Whether all arms were measured, and all that was compared is equal."""
+        """Whether all arms were measured, and all results that were compared are equal."""
         return not _BAD & {arm.outcome for arm in self.arms}
 
     @property
     def table(self) -> list[Sequence[str]]:
-        """Its arms, the names of the columns first."""
+        """The table: the names of the columns, then a line for each arm."""
         return [HEADS, *map(cells, self.arms)]
 
     @property
@@ -41,23 +52,23 @@ class ExperimentEvidence:
 
     @property
     def explained(self) -> Iterator[tuple[str, Attribution]]:
-        """Each arm that was compared with the first: its place, and where its gain comes from."""
+        """The arms that were compared with the first one, by name, and why their costs differ."""
         from pydantic import TypeAdapter
 
         stored = TypeAdapter(Attribution)
         for arm in self.arms:
             if arm.attribution is not None:
-                yield _place(arm), stored.validate_python(arm.attribution)
+                yield _name(arm), stored.validate_python(arm.attribution)
 
 
 def experiments_of(store: Store, run: str | None = None) -> list[ExperimentEvidence]:
-    """Return what was measured, the newest first; with ``run`` only that."""
-    found = groupby(store.experiments(run), key=lambda row: (row.run, row.measured))
-    return [ExperimentEvidence(*key, tuple(rows)) for key, rows in found][::-1]
+    """Return the measurements of experiments, the newest first; with ``run``, only this one."""
+    measurements = groupby(store.experiments(run), key=lambda row: (row.run, row.measured))
+    return [ExperimentEvidence(*key, tuple(rows)) for key, rows in measurements][::-1]
 
 
 def cells(arm: ExperimentRow) -> list[str]:
-    """Return the cells of an arm, below HEADS."""
+    """Return the line of an arm in the table: a cell for each of HEADS."""
     head = [arm.name, arm.query, f"{arm.size:,}", arm.arm]
     if arm.outcome == "FAILED":
         return [*head, *["-"] * 7, arm.outcome]
@@ -76,7 +87,11 @@ def cells(arm: ExperimentRow) -> list[str]:
 
 
 def remarks(arms: Sequence[ExperimentRow]) -> list[str]:
-    """Return the lines below the table: where gains turn into losses, why arms differ, failures."""
+    """Return the lines below the table.
+
+    They have the question of each experiment, what the published text says, and the remarks on the
+    arms: where a gain turns into a loss, why arms differ, what failed.
+    """
     lines = []
     for _, group in groupby(arms, key=lambda arm: arm.name):
         of_experiment = list(group)
@@ -87,9 +102,9 @@ def remarks(arms: Sequence[ExperimentRow]) -> list[str]:
             if arm.published_change
         }
         lines += sorted(texts)
-        lines += [f"  {_place(arm)}: {arm.remarks}" for arm in of_experiment if arm.remarks]
+        lines += [f"  {_name(arm)}: {arm.remarks}" for arm in of_experiment if arm.remarks]
     return lines
 
 
-def _place(arm: ExperimentRow) -> str:
+def _name(arm: ExperimentRow) -> str:
     return f"{arm.query} at {arm.size:,}, {arm.arm}"

@@ -1,31 +1,34 @@
-"""How good the measurement is: the gate's self-test and what it sees, and the hosts of a night."""
+"""The quality of the measurement: self-tests of the gate, smallest visible changes, and hosts."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from pathlib import Path
 from statistics import fmean, median
-from typing import Any
 
 from nexmark.evidence.night_rows import NightRows
 from nexmark.model import CPU, FIRST_ROUND, Mode, grouped, median_of, round_group
 from nexmark.night.run_directory import RunDirectory
 from nexmark.store import Store, history
-from nexmark.store.history import Tally
+from nexmark.store.history import ListedNight, Tally
 from nexmark.store.reading import of_one_moment
 from nexmark.store.table_rows import CanaryRow, NightRow, SelfTestRow
 from nexmark.verdict.rates import Rates, Test, alarmed, rates
+from nexmark.verdict.verdict import Verdict
 
-NIGHTS = 60  # that the smallest change is the median of
-CHARTED = 100  # nights whose verdicts are drawn
+NIGHTS = 60
+"""The number of last nights whose smallest visible changes are summarised by their median."""
+CHARTED = 100
+"""The number of last nights whose verdicts are drawn."""
 LISTED = 30
-TESTS = 400  # self-tests that the rates are made of: the last ones of an engine
+"""The number of last self-tests that are listed."""
+TESTS = 400
+"""The number of last self-tests on an engine from which the rates are computed."""
 
 
 @dataclass(frozen=True)
 class SelfTests:
-    """The last self-tests of one version of the gate, newest first, and their rates."""
+    """The last self-tests of one version of the gate, the newest first, and their rates."""
 
     rows: tuple[SelfTestRow, ...]
     rates: Rates
@@ -43,7 +46,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class ComparedNights:
-    """Nights that are compared with each other."""
+    """Nights that are comparable, and what could be seen of each query in them."""
 
     engine: str
     workload: str
@@ -55,24 +58,33 @@ class ComparedNights:
 
 @dataclass(frozen=True)
 class GateHealth:
-    """Gate health; ``engines``: their rates, by the newest version of the gate that was tested."""
+    """The state of the gate.
+
+    ``engines`` has the rates on each engine, by the newest version of the gate that was tested.
+    ``tests`` are the last self-tests, each with whether the gate was right. ``tallies`` are the
+    last nights that were judged, with their verdicts counted, the oldest night first.
+    """
 
     engines: tuple[tuple[str, Rates], ...]
     series: tuple[ComparedNights, ...]
     tests: tuple[tuple[SelfTestRow, bool | None], ...]
-    tallies: tuple[tuple[Any, Tally], ...]  # the last nights that were judged, the oldest first
+    tallies: tuple[tuple[ListedNight, Tally], ...]
 
 
 def self_tests(
     store: Store, engine: str, version: int | None = None, dags: Collection[str] | None = None
 ) -> SelfTests:
-    """Return the self-tests on an engine by a version of the gate; by the newest if none is given.
+    """Return the self-tests on an engine by one version of the gate, and their rates.
 
-    ``dags``: of these DAGs only. Without any such test there are no rows, and no rate.
+    Args:
+        store: The results database.
+        engine: The engine of the nights.
+        version: The version of the gate; None for the newest that has self-tests.
+        dags: The DAGs whose nights count; None for all.
     """
     rows = store.self_tests(engine, TESTS, version=version, dags=dags)
     version = rows[0].gate_version if rows else version
-    results = ((Test(x.kind), alarmed(x.value)) for x in rows)
+    results = ((Test(row.kind), alarmed(row.value)) for row in rows)
     return SelfTests(tuple(rows), rates(results, version))
 
 
@@ -83,15 +95,15 @@ def self_tests_of(store: Store, stored: NightRows) -> SelfTests:
 
 @of_one_moment
 def gate_health(store: Store, dags: Collection[str]) -> GateHealth:
-    """Return what is known of the gate."""
+    """Return the state of the gate, as the nights of some DAGs show it."""
     nights = history.nights(store, dags, max(NIGHTS, CHARTED))
     engines = list(dict.fromkeys(night.engine for night in nights))
     tests = {engine: self_tests(store, engine, dags=dags) for engine in engines}
-    found = (test for own in tests.values() for test in own.rows)
-    recent = sorted(found, key=lambda x: x.judged, reverse=True)[:LISTED]
+    every = (test for of_engine in tests.values() for test in of_engine.rows)
+    recent = sorted(every, key=lambda test: test.judged, reverse=True)[:LISTED]
     tallies = history.tallies(store, nights[:CHARTED])
     return GateHealth(
-        tuple((name, own.rates) for name, own in tests.items() if own.rows),
+        tuple((name, of_engine.rates) for name, of_engine in tests.items() if of_engine.rows),
         tuple(_series(store, nights[:NIGHTS])),
         tuple((test, right(test)) for test in recent),
         tuple((night, tallies[night.id]) for night in nights[CHARTED::-1] if night.id in tallies),
@@ -99,40 +111,47 @@ def gate_health(store: Store, dags: Collection[str]) -> GateHealth:
 
 
 def right(test: SelfTestRow) -> bool | None:
-    """Tell whether the gate was right about a known change; None where it came to no verdict."""
-    said = alarmed(test.value)
-    return None if said is None else said == (test.kind == Test.SLOWDOWN)
+    """Tell whether the gate was right about a known change; None if it reached no verdict."""
+    alarm = alarmed(test.value)
+    return None if alarm is None else alarm == (test.kind == Test.SLOWDOWN)
 
 
-def seen_of(rows: Iterable[Any]) -> list[Seen]:
-    """Return what can be seen of each query, the least visible first."""
+def seen_of(verdicts: Iterable[Verdict]) -> list[Seen]:
+    """Return the smallest visible change of each query; the query with the largest one comes first.
+
+    There is a verdict per query and night.
+    """
     seen = [
         Seen(
             query,
-            len(own),
-            median_of(row.mde for row in own),
-            median_of(row.noise for row in own),
+            len(of_query),
+            median_of(verdict.mde for verdict in of_query),
+            median_of(verdict.noise for verdict in of_query),
         )
-        for query, own in grouped(rows, attrgetter("query")).items()
+        for query, of_query in grouped(verdicts, lambda verdict: verdict.query).items()
     ]
     return sorted(seen, key=lambda one: -(one.mde or 0))
 
 
-def _series(store: Store, nights: Sequence[Any]) -> Iterable[ComparedNights]:
-    place = attrgetter("engine", "workload", "cluster", "mode", "shape")
-    for (engine, workload, cluster, mode, _), own in grouped(nights, place).items():
-        rows = (
-            history.figures(store, [night.id for night in own], CPU) if mode != Mode.BOUNDS else ()
-        )
-        yield ComparedNights(engine, workload, cluster, mode, len(own), tuple(seen_of(rows)))
+def _series(store: Store, nights: Sequence[ListedNight]) -> Iterator[ComparedNights]:
+    comparable = grouped(
+        nights,
+        lambda night: (night.engine, night.workload, night.cluster, night.mode, night.shape),
+    )
+    for (engine, workload, cluster, mode, _), alike in comparable.items():
+        runs = [night.id for night in alike]
+        verdicts = history.figures(store, runs, CPU) if mode != Mode.BOUNDS else ()
+        seen = tuple(seen_of(verdicts))
+        yield ComparedNights(engine, workload, cluster, mode, len(alike), seen)
 
 
 @dataclass(frozen=True)
 class NightHost:
-    """One host: how far apart the canary's timings were, the worst steal and load.
+    """One host in a night, as the canary measured it; None where there is no reading.
 
-    ``drift`` is the mean of a timing after the queries by that before, the one that is furthest
-    from 1 of those that do not wait; ``timing`` its name. None where there is no reading.
+    ``drift`` is the mean of a timing after the queries, divided by its mean before them. It is the
+    drift furthest from 1 among the timings that do not wait; ``timing`` is the name of this timing.
+    ``steal_percent``, ``load`` and ``throttled`` are the largest readings.
     """
 
     name: str
@@ -147,7 +166,7 @@ class NightHost:
 class CanaryMedian:
     """The median reading of a metric on a host, before or after the queries of a group.
 
-    ``group``: a query, a later round, or '' for all of the night.
+    ``group`` is a query, a later round, or '' for the whole night.
     """
 
     host: str
@@ -159,12 +178,12 @@ class CanaryMedian:
 
 
 def _readings(rows: Iterable[CanaryRow]) -> dict[tuple[str, str, str], list[float]]:
-    """Return what was read by host, metric and moment."""
-    found: defaultdict[tuple[str, str, str], list[float]] = defaultdict(list)
+    """Return the readings by host, metric and moment."""
+    readings: defaultdict[tuple[str, str, str], list[float]] = defaultdict(list)
     for row in rows:
         if row.value is not None:
-            found[row.host, row.metric, row.moment].append(row.value)
-    return found
+            readings[row.host, row.metric, row.moment].append(row.value)
+    return readings
 
 
 def canary_of(rows: Iterable[CanaryRow], group: str = "") -> list[CanaryMedian]:
@@ -176,15 +195,15 @@ def canary_of(rows: Iterable[CanaryRow], group: str = "") -> list[CanaryMedian]:
 def canary_around(
     rows: Iterable[CanaryRow], query: str, rounds: Collection[int]
 ) -> Iterator[CanaryMedian]:
-    """Return what was read around a query, and around the later ones of its ``rounds``."""
+    """Return the median readings around a query, and around the later ones of its ``rounds``."""
     by_group = grouped(rows, lambda row: row.group)
     later = (round_group(number) for number in sorted(rounds) if number != FIRST_ROUND)
     for group in ("", query, *later):
         yield from canary_of(by_group.get(group, ()), group)
 
 
-def host_facts(night: NightRow) -> dict[str, Mapping[str, Any]]:
-    """Return kernel, CPU, JDK and so on by host, {} where the night has not noted them."""
+def host_facts(night: NightRow) -> Mapping[str, Mapping[str, object]]:
+    """Return the kernel, CPU, JDK and so on of each host; {} if the night has not noted them."""
     return RunDirectory(Path(night.directory)).hosts()
 
 
@@ -194,18 +213,33 @@ def hosts_of(rows: Sequence[CanaryRow]) -> list[NightHost]:
 
     readings, hosts = _readings(rows), []
     for name in sorted({row.host for row in rows}):
-        own = {place[1:]: values for place, values in readings.items() if place[0] == name}
-        means = {place: fmean(values) for place, values in own.items()}
+        of_host = {
+            (metric, moment): values
+            for (host, metric, moment), values in readings.items()
+            if host == name
+        }
+        means = {place: fmean(values) for place, values in of_host.items()}
         drifts = {
             metric: after / before
             for (metric, moment), before in means.items()
             if moment == "before" and not (is_level(metric) or metric.startswith(WAITING))
             if before and (after := means.get((metric, "after")))
         }
-        worst = max(drifts, key=lambda x: max(drifts[x], 1 / drifts[x]), default="")
-        levels = (
-            max((x for place in own if place[0] == level for x in own[place]), default=None)
-            for level in ("steal_percent", "load_1m", "throttled")
+        timing = max(drifts, key=lambda metric: max(drifts[metric], 1 / drifts[metric]), default="")
+        hosts.append(
+            NightHost(
+                name=name,
+                drift=drifts.get(timing),
+                timing=timing,
+                steal_percent=_largest(of_host, "steal_percent"),
+                load=_largest(of_host, "load_1m"),
+                throttled=_largest(of_host, "throttled"),
+            )
         )
-        hosts.append(NightHost(name, drifts.get(worst), worst, *levels))
     return hosts
+
+
+def _largest(readings: Mapping[tuple[str, str], Sequence[float]], metric: str) -> float | None:
+    """Return the largest reading of a metric at any moment; None if there is no reading."""
+    of_metric = (values for (name, _), values in readings.items() if name == metric)
+    return max((value for values in of_metric for value in values), default=None)

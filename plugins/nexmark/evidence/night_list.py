@@ -1,31 +1,35 @@
-"""Nights side by side: how a verdict looks, the list of nights, and the first page.
+"""Many nights together: how a verdict looks, the list of nights, and the first page.
 
-The first page has a row per engine, a map of queries by nights, and what became of every red. Only
-nights that teach the gate count there: a build or a release that a person tests is no night after
-the one before.
+The first page has a row per engine, a map of queries by nights, and the outcome of every red
+verdict. It shows only nights from which the gate learns. A build or a release that a person tests
+does not continue the series of nights, so it is not among them.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from nexmark.model import Value, grouped
 from nexmark.store import Store, history
 from nexmark.store.accepting import WITHDRAWN, states
-from nexmark.store.history import Judged, Tally
+from nexmark.store.history import AnyNight, Judged, ListedNight, Tally
 from nexmark.store.reading import of_one_moment
 from nexmark.store.table_rows import AcceptanceRow
 
 GREEN, RED, NOT_JUDGED = "GREEN", "RED", "NOT JUDGED"
-#: The colour of a night that is not red, and says nothing of a change: there was no baseline.
 NOT_COMPARED = "NOT COMPARED"
+"""The colour of a night that is not red, but without a baseline, so that no change can be seen."""
 
 
 @dataclass(frozen=True)
 class ValueLook:
-    """A verdict for the eye; no colour says what the word and the shape do not say."""
+    """How a verdict looks on a page.
+
+    The word and the shape say the same as the colour (``tone``). Lists that are sorted by attention
+    have the smallest ``rank`` first.
+    """
 
     word: str
     shape: str
@@ -50,11 +54,12 @@ _SHAPES: Mapping[Value, tuple[str, str]] = {
 _UNJUDGED = ValueLook(
     NOT_JUDGED, "hole", "calm", Value.WATCH.attention, "No verdict is recorded (yet)."
 )
-_KNOWN = 20  # accepted reds come after open ones
+_KNOWN = 20
+"""This is added to the rank of an accepted verdict, which so comes after the open ones."""
 
 
 def look(value: Value | None, *, known: bool = False) -> ValueLook:
-    """Return how a verdict looks; ``known``: somebody has accepted it."""
+    """Return how a verdict looks; ``known``: whether a person has accepted it."""
     if value is None:
         return _UNJUDGED
     shape, tone = _SHAPES[value]
@@ -65,18 +70,23 @@ def look(value: Value | None, *, known: bool = False) -> ValueLook:
 
 
 def legend() -> list[ValueLook]:
-    """Return how all values look, the one that needs attention first at the top."""
+    """Return how all values look; the value that needs attention most comes first."""
     return [look(value) for value in sorted(Value, key=lambda value: value.attention)]
 
 
 PAGE = 50
+"""The number of nights on a page of the list."""
 
 
 @dataclass(frozen=True)
 class NightLine:
-    """A night in a list, with its verdicts counted by value, the worst first."""
+    """A night in a list.
 
-    night: Any
+    ``counts`` has the number of verdicts by value, the worst value first. ``known`` is the number
+    of accepted red verdicts, ``suite`` the ratio of the whole suite.
+    """
+
+    night: AnyNight
     colour: str
     counts: tuple[tuple[ValueLook, int], ...]
     known: int
@@ -85,7 +95,7 @@ class NightLine:
 
 @dataclass(frozen=True)
 class NightsPage:
-    """A part of the list; ``page`` of ``pages``, from 1."""
+    """One page of the list of nights; ``page`` is its number, from 1 to ``pages``."""
 
     lines: tuple[NightLine, ...]
     page: int
@@ -95,7 +105,7 @@ class NightsPage:
 
 @of_one_moment
 def nights_page(store: Store, dags: Collection[str], page: int = 1) -> NightsPage:
-    """Return a part of the list."""
+    """Return a page of the list of nights of some DAGs."""
     total = history.count_nights(store, dags)
     pages = max(1, -(-total // PAGE))
     page = min(max(1, page), pages)
@@ -103,26 +113,29 @@ def nights_page(store: Store, dags: Collection[str], page: int = 1) -> NightsPag
     return NightsPage(tuple(lines_of(store, rows)), page, pages, total)
 
 
-def lines_of(store: Store, rows: Collection[Any]) -> list[NightLine]:
-    """Return nights with what was said of them."""
-    tallies = history.tallies(store, rows)
-    return [_line(row, tallies.get(row.id)) for row in rows]
+def lines_of(store: Store, nights: Collection[AnyNight]) -> list[NightLine]:
+    """Return the lines of nights, with the verdicts on each night counted."""
+    tallies = history.tallies(store, nights)
+    return [_line(night, tallies.get(night.id)) for night in nights]
 
 
-def _line(row: Any, tally: Tally | None) -> NightLine:
+def _line(night: AnyNight, tally: Tally | None) -> NightLine:
     if tally is None:
-        return NightLine(row, NOT_JUDGED, (), 0, None)
+        return NightLine(night, NOT_JUDGED, (), 0, None)
     counts = [(look(value), number) for value, number in tally.values.items()]
     counts.sort(key=lambda one: one[0].rank)
     colour = RED if tally.red else GREEN
     if colour == GREEN and not tally.compared and set(tally.values) == {Value.NO_BASELINE}:
         colour = NOT_COMPARED
-    return NightLine(row, colour, tuple(counts), tally.known, tally.suite)
+    return NightLine(night, colour, tuple(counts), tally.known, tally.suite)
 
 
-NIGHTS = 400  # the newest nights that are read
-COLUMNS = 60  # nights in the map, shared among the engines
-LISTED = 100  # reds in the log
+NIGHTS = 400
+"""The number of newest nights that the first page reads."""
+COLUMNS = 60
+"""The number of nights in the map; the engines share it."""
+LISTED = 100
+"""The number of issues that are listed."""
 OPEN, ACCEPTED, TAKEN_BACK, REAL, NOISE = "open", "accepted", "withdrawn", "real", "noise"
 
 
@@ -130,9 +143,9 @@ OPEN, ACCEPTED, TAKEN_BACK, REAL, NOISE = "open", "accepted", "withdrawn", "real
 class Issue:
     """A query that was red in one night, or in several nights in a row, of one DAG and place.
 
-    ``outcome``: open (red when it was last judged), accepted, withdrawn (the acceptance was), real
-    (red in two nights or more, or gone with another build), noise (the same build was not red the
-    night after). ``why`` says so in words.
+    The ``outcome`` is one of: open (red when the query was last judged), accepted, withdrawn (the
+    acceptance was withdrawn), real (red in two nights or more, or gone with another build), noise
+    (the same build was not red in the next night). ``why`` explains the outcome in words.
     """
 
     query: str
@@ -150,7 +163,11 @@ class Issue:
 
 @dataclass(frozen=True)
 class EngineLine:
-    """The newest night of an engine; ``since``: the night in which its oldest open red began."""
+    """The newest night of an engine.
+
+    ``red`` are the queries with an open red verdict; ``since`` is the verdict with which the oldest
+    of them began.
+    """
 
     line: NightLine
     version: str
@@ -158,13 +175,20 @@ class EngineLine:
     red: tuple[str, ...]
 
 
-MapColumn: TypeAlias = tuple[Any, Mapping[str, ValueLook]]
-"""A night in the map, with how each query looks."""
+MapColumn: TypeAlias = tuple[ListedNight, Mapping[str, ValueLook]]
+"""A night in the map, with how the verdict on each query looks."""
+Ack: TypeAlias = tuple[AcceptanceRow, str]
+"""An acceptance and its state."""
 
 
 @dataclass(frozen=True)
 class Overview:
-    """The morning's answer; ``columns`` are by engine, the newest night of each on the right."""
+    """The first page.
+
+    ``columns`` has the columns of the map by engine, with the newest night on the right.
+    ``issues`` are the newest issues, ``more`` is the number of the others. ``nights`` is the number
+    of nights that were read.
+    """
 
     engines: tuple[EngineLine, ...]
     queries: tuple[str, ...]
@@ -181,85 +205,109 @@ class Overview:
 
 @of_one_moment
 def overview(store: Store, dags: Collection[str]) -> Overview:
-    """Return the overview of the nights of these DAGs."""
+    """Return the first page, from the nights of some DAGs."""
     every = history.nights(store, dags, NIGHTS)
     nights = [night for night in every if night.teaches]
     accepted = states(store.acceptances(), datetime.now(UTC))
     issues = issues_of(history.judged(store, nights, reds=True), accepted)
     newest = {night.dag_id: night for night in reversed(nights)}
-    versions = {x.id: x.version for x in store.builds({x.build_id for x in newest.values()})}
+    builds = store.builds({night.build_id for night in newest.values()})
+    versions = {build.id: build.version for build in builds}
     in_order = sorted(newest.values(), key=lambda night: (night.engine, night.dag_id))
     lines = lines_of(store, in_order)
-    engines = [_engine(x, versions.get(x.night.build_id, ""), issues) for x in lines]
+    engines = [_engine(line, versions.get(line.night.build_id, ""), issues) for line in lines]
     shown = COLUMNS // max(1, len(engines))
     columns = tuple(_columns(store, engine, nights, shown) for engine in engines)
-    # All queries, in the order of the night that has the most.
-    own = [column for _, newest_last in columns for column in newest_last]
-    asked = [list(night.queries) for night, _ in own] + [list(cells) for _, cells in own]
-    queries = dict.fromkeys(query for each in sorted(asked, key=len)[::-1] for query in each)
-    listed, more = tuple(issues[:LISTED]), max(0, len(issues) - LISTED)
-    return Overview(tuple(engines), tuple(queries), columns, listed, more, len(every))
+    return Overview(
+        engines=tuple(engines),
+        queries=_queries([column for _, of_engine in columns for column in of_engine]),
+        columns=columns,
+        issues=tuple(issues[:LISTED]),
+        more=max(0, len(issues) - LISTED),
+        nights=len(every),
+    )
 
 
-def issues_of(
-    judged: Iterable[Judged], accepted: Sequence[tuple[AcceptanceRow, str]] = ()
-) -> list[Issue]:
-    """Return the reds with what became of each, the newest first.
+def _queries(columns: Sequence[MapColumn]) -> tuple[str, ...]:
+    """Return the queries of all columns, in the order of the night that has the most queries."""
+    lists = [list(night.queries) for night, _ in columns]
+    lists += [list(cells) for _, cells in columns]
+    most_first = sorted(lists, key=len)[::-1]
+    return tuple(dict.fromkeys(query for queries in most_first for query in queries))
+
+
+def issues_of(judged: Iterable[Judged], accepted: Sequence[Ack] = ()) -> list[Issue]:
+    """Return the issues with their outcomes, the newest first.
 
     ``judged`` are deciding verdicts, the oldest night first; ``accepted`` has every acceptance with
-    its state. Nights that say nothing of a query are passed over, and so are nights of another
-    shape or mode: what is green on other input is not mended.
+    its state. An issue goes on over nights without a verdict on its query, and over nights of
+    another shape or mode: if a query is green on other input, it is not repaired.
     """
-    acks: Mapping[tuple[tuple[str, ...], str], list[tuple[AcceptanceRow, str]]] = grouped(
-        accepted, lambda x: ((x[0].engine, x[0].workload, x[0].cluster), x[0].query)
-    )
-    found = []
+    acks = grouped(accepted, lambda ack: (_place(ack[0]), ack[0].query))
+    issues = []
     for verdicts in grouped(judged, lambda one: one.series).values():
         place, query = verdicts[0].place, verdicts[0].query
-        runs = [(bad, list(own)) for bad, own in groupby(verdicts, key=lambda one: one.bad)]
-        for number, (bad, own) in enumerate(runs):
+        runs = [(bad, list(run)) for bad, run in groupby(verdicts, key=lambda one: one.bad)]
+        for number, (bad, reds) in enumerate(runs):
             if bad:
                 after = runs[number + 1][1][0] if number + 1 < len(runs) else None
-                outcome = _outcome(own, after, acks.get((place, query), ()))
-                found.append(Issue(query, own[0], own[-1], len(own), *outcome))
-    found.sort(key=lambda issue: (len(issue.query), issue.query))
-    return sorted(found, key=lambda issue: issue.last.started, reverse=True)
+                outcome, why = _outcome(reds, after, acks.get((place, query), ()))
+                issues.append(Issue(query, reds[0], reds[-1], len(reds), outcome, why))
+    issues.sort(key=lambda issue: (len(issue.query), issue.query))
+    return sorted(issues, key=lambda issue: issue.last.started, reverse=True)
 
 
-def _outcome(
-    own: Sequence[Judged], after: Judged | None, acks: Sequence[tuple[AcceptanceRow, str]]
-) -> tuple[str, str]:
-    nights, covering = {one.night for one in own}, {one.acceptance for one in own}
-    made = [x for x in acks if x[0].night_id in nights or x[0].id in covering]
-    if made:
-        ack, state = made[-1]
+def _place(acceptance: AcceptanceRow) -> tuple[str, str, str]:
+    return acceptance.engine, acceptance.workload, acceptance.cluster
+
+
+def _outcome(reds: Sequence[Judged], after: Judged | None, acks: Iterable[Ack]) -> tuple[str, str]:
+    """Return the outcome of red verdicts in a row, and why it is this outcome.
+
+    ``after`` is the verdict of the next night, None if there is none; ``acks`` are on the query.
+    """
+    nights, covering = {red.night for red in reds}, {red.acceptance for red in reds}
+    of_reds = [ack for ack in acks if ack[0].night_id in nights or ack[0].id in covering]
+    if of_reds:
+        acceptance, state = of_reds[-1]
         if state != WITHDRAWN:
-            return ACCEPTED, f"by {ack.who}: {ack.reason}"
-        taken = ack.withdrawal
-        by = f"by {taken.who}: {taken.reason}" if taken else ""
+            return ACCEPTED, f"by {acceptance.who}: {acceptance.reason}"
+        withdrawal = acceptance.withdrawal
+        by = f"by {withdrawal.who}: {withdrawal.reason}" if withdrawal else ""
         return TAKEN_BACK, f"accepted, and taken back {by}".rstrip()
     if after is None:
         return OPEN, "red when it was last judged"
-    if after.build != own[-1].build:
+    if after.build != reds[-1].build:
         return REAL, f"gone with build {after.build[:12]}"
-    if len(own) > 1:
-        return REAL, f"red in {len(own)} nights, then gone with the same build"
+    if len(reds) > 1:
+        return REAL, f"red in {len(reds)} nights, then gone with the same build"
     return NOISE, "the same build was not red the night after"
 
 
 def _engine(line: NightLine, version: str, issues: Iterable[Issue]) -> EngineLine:
     here = [issue for issue in issues if issue.last.night == line.night.id]
     open_ones = [issue for issue in here if issue.outcome in (OPEN, TAKEN_BACK)]
-    since = min((issue.first for issue in open_ones), key=lambda x: x.started, default=None)
+    since = min(
+        (issue.first for issue in open_ones), key=lambda verdict: verdict.started, default=None
+    )
     return EngineLine(line, version, since, tuple(issue.query for issue in open_ones))
 
 
 def _columns(
-    store: Store, engine: EngineLine, nights: Iterable[Any], most: int
+    store: Store, engine: EngineLine, nights: Iterable[ListedNight], most: int
 ) -> tuple[str, tuple[MapColumn, ...]]:
+    """Return an engine and its columns in the map, the oldest night first.
+
+    Args:
+        store: The results database.
+        engine: The engine.
+        nights: The nights of all engines, the newest first.
+        most: The largest number of columns.
+    """
     newest = engine.line.night
-    own = [night for night in nights if night.dag_id == newest.dag_id][:most][::-1]
-    cells: dict[str, dict[str, ValueLook]] = {night.id: {} for night in own}
-    for one in history.judged(store, own):
-        cells[one.night][one.query] = look(one.value, known=one.acceptance is not None)
-    return newest.engine, tuple((night, cells[night.id]) for night in own)
+    of_engine = [night for night in nights if night.dag_id == newest.dag_id][:most][::-1]
+    cells: dict[str, dict[str, ValueLook]] = {night.id: {} for night in of_engine}
+    for verdict in history.judged(store, of_engine):
+        known = verdict.acceptance is not None
+        cells[verdict.night][verdict.query] = look(verdict.value, known=known)
+    return newest.engine, tuple((night, cells[night.id]) for night in of_engine)

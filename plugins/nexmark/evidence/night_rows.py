@@ -1,4 +1,4 @@
-"""All that the results database has of one night, read once for everything that shows the night."""
+"""The rows of one night in the results database, read once for all evidence of the night."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ from nexmark.verdict.verdict import Verdict
 class NightRows:
     """The rows of a night, as they were at one moment.
 
-    ``verdicts`` are of the newest gate that judged it. ``acceptances`` are of its engine, workload
-    and cluster, of all nights, oldest first.
+    ``verdicts`` are by the newest version of the gate that judged the night. ``acceptances`` are of
+    all nights of the same engine, workload and cluster, the oldest first.
     """
 
     night: NightRow
@@ -40,13 +40,15 @@ class NightRows:
 
     @property
     def gate_version(self) -> int | None:
-        """The version of the gate that judged the night, None where none has."""
+        """The version of the gate that judged the night; None if the night is not judged."""
         return max((verdict.gate_version for verdict in self.verdicts), default=None)
 
     def deciding(self, query: str) -> Verdict | None:
-        """Return the verdict on a query that decides."""
-        own = (x for x in self.verdicts if x.query == query and x.decides)
-        return next(own, None)
+        """Return the deciding verdict on a query; None if there is none."""
+        return next(
+            (verdict for verdict in self.verdicts if verdict.query == query and verdict.decides),
+            None,
+        )
 
 
 @of_one_moment
@@ -59,10 +61,10 @@ def night_rows(
     """Read the rows of a night in one transaction.
 
     Args:
-        store: the results database.
-        night: the night.
-        repetitions: the repetitions of the night, where they were read before.
-        leave_out: the large columns of the repetitions that are not needed.
+        store: The results database.
+        night: The night.
+        repetitions: The repetitions of the night, if they are read already.
+        leave_out: The columns of the repetitions that are not read, because they are large.
     """
     if repetitions is None:
         repetitions = store.repetitions(night.id, leave_out=leave_out)

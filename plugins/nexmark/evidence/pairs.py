@@ -1,4 +1,4 @@
-"""The repetitions of a query: both arms side by side, as pairs, batch by batch, and over time."""
+"""The repetitions of a query: both arms, the pairs, the micro-batches, and the CPU over time."""
 
 import math
 from bisect import bisect_left, bisect_right
@@ -27,19 +27,27 @@ from nexmark.store.table_rows import RepetitionRow
 
 Run = TypeVar("Run")
 
-MOST_POINTS = 240  # of one curve
+MOST_POINTS = 240
+"""The largest number of points of a curve."""
 _BEFORE_S, _AFTER_S = 10, 5
+"""How long before and after a query a curve still has readings, in seconds."""
 OF_BATCH = (
-    *("input_rows", "duration_ms", "state_rows", "state_bytes"),
-    *("state_commit_ms", "state_restore_ms"),
+    "input_rows",
+    "duration_ms",
+    "state_rows",
+    "state_bytes",
+    "state_commit_ms",
+    "state_restore_ms",
 )
+"""The figures of a micro-batch, by the names that they have in result files."""
 
 
 @dataclass(frozen=True)
 class Arms:
-    """The first repetitions of one query that count, of candidate and baseline.
+    """The repetitions of one query in the first round that count, of both arms.
 
-    ``plan`` compares the usual plans of all repetitions that count, the fresh ones included.
+    ``plan`` compares the most frequent plan of each arm, over the repetitions of all rounds that
+    count.
     """
 
     candidate: tuple[RepetitionRow, ...] = ()
@@ -47,21 +55,21 @@ class Arms:
     plan: PlanState = PlanState.UNKNOWN
 
     def ratio(self, metric: str) -> float | None:
-        """Return the ratio of the medians of a metric."""
-        old = median_of(getattr(row, metric) for row in self.baseline)
-        return _ratio(self.median(metric), old)
+        """Return the ratio candidate / baseline of the medians of a metric."""
+        baseline = median_of(row.figure(metric) for row in self.baseline)
+        return _ratio(self.median(metric), baseline)
 
     def median(self, metric: str) -> float | None:
-        """Return the median of a metric of the candidate."""
-        return median_of(getattr(row, metric) for row in self.candidate)
+        """Return the median of a metric over the repetitions of the candidate."""
+        return median_of(row.figure(metric) for row in self.candidate)
 
 
 @dataclass(frozen=True)
 class PairOfRuns:
-    """Both repetitions of a pair; None for one that is not there (a night of one arm has none).
+    """Both repetitions of a pair; None for a repetition that does not exist.
 
-    The figures are of the metric that decides, on the basis of the verdict, of repetitions that
-    count.
+    A night without a baseline arm has no repetitions of the baseline. The figures are by the metric
+    that decides, on the basis of the verdict; a repetition that is not ok has none.
     """
 
     stage: int
@@ -73,28 +81,28 @@ class PairOfRuns:
 
     @property
     def label(self) -> str:
-        """The name of the pair in a chart: 3, or 2.1 for the first one of round 2."""
+        """The name of the pair in a chart: 3, or 2.1 for the first pair of round 2."""
         return f"{self.number}" if self.stage == FIRST_ROUND else f"{self.stage}.{self.number}"
 
     @property
     def ratio(self) -> float | None:
-        """Candidate / baseline."""
+        """The ratio candidate / baseline of the figures."""
         return _ratio(self.candidate_figure, self.baseline_figure)
 
     @property
     def wall_ratio(self) -> float | None:
-        """Candidate / baseline of the wall-clock time."""
+        """The ratio candidate / baseline of the wall-clock time."""
         return _ratio(_figure(self.candidate, WALL), _figure(self.baseline, WALL))
 
     @property
     def runs(self) -> tuple[RepetitionRow | None, RepetitionRow | None]:
-        """The candidate's repetition, and the baseline's."""
+        """The repetition of the candidate, and the repetition of the baseline."""
         return self.candidate, self.baseline
 
 
 @dataclass(frozen=True)
 class BatchMedian:
-    """One micro-batch of an arm: medians over its repetitions; None for what was not recorded."""
+    """One micro-batch of an arm: medians over its repetitions; None if nothing was recorded."""
 
     arm: str
     id: int
@@ -109,7 +117,7 @@ class BatchMedian:
 
 @dataclass(frozen=True)
 class CpuCurve:
-    """The cores in use of a repetition on one host; ``seconds`` from the start of the query."""
+    """The cores that a repetition used on one host; ``seconds`` are from the start of the query."""
 
     arm: str
     stage: int
@@ -123,27 +131,32 @@ class CpuCurve:
 def arms_of(
     rows: Iterable[RepetitionRow], others: Mapping[str, Sequence[RepetitionRow]] | None = None
 ) -> dict[str, Arms]:
-    """Return the arms by query; ``others`` has the baseline that is of another night."""
-    by_query = {
-        arm: grouped((row for row in own if row.counts), lambda row: row.query)
-        for arm, own in grouped(rows, lambda row: row.arm).items()
+    """Return both arms of each query.
+
+    ``others`` has by query the rows of the accepted run; its candidate is the baseline of a query
+    that has no baseline arm in the night.
+    """
+    by_arm = {
+        arm: grouped((row for row in of_arm if row.counts), lambda row: row.query)
+        for arm, of_arm in grouped(rows, lambda row: row.arm).items()
     }
-    ours, theirs = (dict(by_query.get(arm, {})) for arm in ARMS)
+    candidates, baselines = (dict(by_arm.get(arm, {})) for arm in ARMS)
     for query, accepted in (others or {}).items():
-        own = [row for row in accepted if row.counts and row.arm == Arm.CANDIDATE]
-        theirs.setdefault(query, own)
+        counting = [row for row in accepted if row.counts and row.arm == Arm.CANDIDATE]
+        baselines.setdefault(query, counting)
     return {
-        query: _arms(ours.get(query, ()), theirs.get(query, ()))
-        for query in [*ours, *(theirs.keys() - ours.keys())]
+        query: _arms(candidates.get(query, ()), baselines.get(query, ()))
+        for query in [*candidates, *(baselines.keys() - candidates.keys())]
     }
 
 
 def _arms(candidate: Sequence[RepetitionRow], baseline: Sequence[RepetitionRow]) -> Arms:
     state = plan_state(usual(map(_plan_key, candidate)), usual(map(_plan_key, baseline)))
-    ours, theirs = (
-        tuple(row for row in arm if row.stage == FIRST_ROUND) for arm in (candidate, baseline)
+    return Arms(
+        candidate=tuple(row for row in candidate if row.stage == FIRST_ROUND),
+        baseline=tuple(row for row in baseline if row.stage == FIRST_ROUND),
+        plan=state,
     )
-    return Arms(ours, theirs, state)
 
 
 def _plan_key(row: RepetitionRow) -> PlanKey | None:
@@ -157,65 +170,83 @@ def pairs_of(
 ) -> list[PairOfRuns]:
     """Return the pairs of one query, by stage and number, with the figures of a metric.
 
-    Without a ``basis``, the figures are on the one that all repetitions have, as the gate's are.
+    If ``basis`` is None, the figures are on the basis that all repetitions have in common, as the
+    figures of the gate are.
     """
-    own = [row for row in rows if row.arm in ARMS and row.stage != PROFILED]
+    judged = [row for row in rows if row.arm in ARMS and row.stage != PROFILED]
     if basis is None:
-        basis = common_basis(row.cpu_s_per_mevent_steady for row in own if row.ok)
+        basis = common_basis(row.cpu_s_per_mevent_steady for row in judged if row.ok)
     column = metric_of(metric).column(basis)
     pairs = []
-    for (stage, number), runs in sorted(grouped(own, lambda x: (x.stage, x.number)).items()):
-        arms = {row.arm: row for row in runs}
-        ours, theirs = arms.get(Arm.CANDIDATE), arms.get(Arm.BASELINE)
-        figures = _figure(ours, column), _figure(theirs, column)
-        pairs.append(PairOfRuns(stage, number, ours, theirs, *figures))
+    by_pair = grouped(judged, lambda row: (row.stage, row.number))
+    for (stage, number), runs in sorted(by_pair.items()):
+        by_arm = {row.arm: row for row in runs}
+        candidate, baseline = by_arm.get(Arm.CANDIDATE), by_arm.get(Arm.BASELINE)
+        pairs.append(
+            PairOfRuns(
+                stage=stage,
+                number=number,
+                candidate=candidate,
+                baseline=baseline,
+                candidate_figure=_figure(candidate, column),
+                baseline_figure=_figure(baseline, column),
+            )
+        )
     return pairs
 
 
 def batch_medians(rows: Iterable[RepetitionRow]) -> list[BatchMedian]:
-    """Return each micro-batch of both arms, over the repetitions that count; ours first."""
-    found: dict[tuple[int, int], list[Mapping[str, float]]] = {}
+    """Return the medians of each micro-batch over the repetitions that count, candidate first."""
+    batches: dict[tuple[int, int], list[Mapping[str, float]]] = {}
     for row in rows:
         if row.arm in ARMS and row.counts:
             for batch in row.batch_list or ():
-                found.setdefault((ARMS.index(row.arm), int(batch["id"])), []).append(batch)
+                batches.setdefault((ARMS.index(row.arm), int(batch["id"])), []).append(batch)
     return [
         BatchMedian(
             ARMS[arm],
             number,
-            str(own[0].get("phase") or "") or None,
-            *(median_of(batch.get(name) for batch in own) for name in OF_BATCH),
+            str(same[0].get("phase") or "") or None,
+            *(median_of(batch.get(name) for batch in same) for name in OF_BATCH),
         )
-        for (arm, number), own in sorted(found.items())
+        for (arm, number), same in sorted(batches.items())
     ]
 
 
 def cpu_curves(store: Store, pairs: Sequence[PairOfRuns], arms: Arms) -> list[CpuCurve]:
-    """Return the cores in use over time, by host, of the pair whose ratio is the median one.
+    """Return the cores that executors and their Python workers used over time, by host.
 
-    Cores of executors and their Python workers. Where that pair has no samples, the next one to the
-    median is taken; where there are no pairs, the median repetition of each arm.
+    The curves are of the pair with the median ratio. If this pair has no samples, they are of the
+    pair with samples whose ratio is next to the median. If no pair is complete, they are of the
+    median repetition of each arm.
     """
     complete = [pair for pair in pairs if pair.ratio is not None]
     for pair in _nearest(complete, lambda one: one.ratio):
         runs = zip(ARMS, pair.runs, strict=True)
-        found = [x for arm, row in runs if row is not None for x in _curves(store, arm, row)]
-        if found:
-            return found
+        of_pair = [
+            curve for arm, row in runs if row is not None for curve in _curves(store, arm, row)
+        ]
+        if of_pair:
+            return of_pair
     curves: list[CpuCurve] = []
     for arm, rows in zip(ARMS, (arms.candidate, arms.baseline), strict=True):
         for row in () if complete else _nearest(rows, lambda one: one.cpu_s_per_mevent):
-            if own := list(_curves(store, arm, row)):
-                curves += own
+            if of_repetition := list(_curves(store, arm, row)):
+                curves += of_repetition
                 break
     return curves
 
 
 def cores(series: CpuSeries, start: float, end: float = math.inf) -> list[tuple[float, float]]:
-    """Return seconds from ``start`` and the cores used, between neighbouring readings.
+    """Return the cores that were used between neighbouring readings, at most ``MOST_POINTS`` times.
 
-    The samplers run for all repetitions: only the readings around this one are taken, at most
-    ``MOST_POINTS`` of them.
+    A series covers all repetitions of a query. Only the readings around one repetition count.
+
+    Args:
+        series: The CPU time on a host.
+        start: The start of the repetition, in seconds since 1970; the times that are returned are
+            in seconds from it.
+        end: The end of the repetition, in seconds since 1970.
     """
     used = [a + b for a, b in zip(series.executors, series.python, strict=True)]
     first = bisect_left(series.times, start - _BEFORE_S)
@@ -243,14 +274,14 @@ def _curves(store: Store, arm: str, row: RepetitionRow) -> Iterator[CpuCurve]:
 
 
 def _nearest(rows: Sequence[Run], figure: Callable[[Run], float | None]) -> list[Run]:
-    """Return what has a figure, that with the median one first."""
+    """Return the rows that have a figure; the row next to the median figure comes first."""
     known = [(value, row) for row in rows if (value := figure(row)) is not None]
     middle = median(value for value, _ in known) if known else 0.0
     return [row for _, row in sorted(known, key=lambda one: abs(one[0] - middle))]
 
 
 def _figure(row: RepetitionRow | None, column: str) -> float | None:
-    """Return the figure in a column, or of a metric without one; None if it does not count."""
+    """Return the figure in a column, or of a metric without one; None if the run is not ok."""
     return row.figure(column) if row is not None and row.ok else None
 
 

@@ -1,4 +1,4 @@
-"""The figures of a night: medians over repetitions, one row per query, and latencies by arm."""
+"""The figures of a night: a row per query with medians over repetitions, and latencies by arm."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,11 +26,12 @@ from nexmark.verdict.verdict import Verdict
 class Row:
     """One query of a night with its deciding ``verdict``; a field without a figure is None.
 
-    ``wall_s`` and ``cpu_s`` are medians over the ``repetitions`` that count, from the start of the
-    query to its last batch; ``cores`` and ``throughput_per_core`` follow from them.
-    ``cpu_s_per_mevent`` is on ``basis``, as the verdict has it if it compared CPU time.
-    ``figures`` has the medians of the metrics that are ``tabled``. ``result``: right, WRONG,
-    unmeasured, unverified, not run, or pruned: nobody can tell any more.
+    ``wall_s`` and ``cpu_s`` are medians over the ``repetitions`` that count, in seconds from the
+    start of the query to its last batch; ``cores`` and ``throughput_per_core`` follow from them.
+    ``cpu_s_per_mevent`` is the CPU time in seconds per million events, on ``basis``. It is the
+    figure of the verdict if the verdict compares CPU time. ``figures`` has the medians of the
+    metrics that are ``tabled``. ``result`` is right, WRONG, unmeasured, unverified or not run; or
+    pruned if the rows that said it were deleted.
     """
 
     query: str
@@ -46,22 +47,22 @@ class Row:
 
     @property
     def cores(self) -> float | None:
-        """CPU-seconds per second."""
+        """The cores in use: seconds of CPU time per second of wall-clock time."""
         return self.cpu_s / self.wall_s if self.cpu_s is not None and self.wall_s else None
 
     @property
     def throughput_per_core(self) -> float | None:
-        """Events per second and core, which is events per CPU-second."""
+        """Events per second and core: events per second of CPU time."""
         return self.events / self.cpu_s if self.events is not None and self.cpu_s else None
 
     @property
     def value(self) -> Value | None:
-        """The value of the verdict, None where the query was not judged."""
+        """The value of the verdict; None if the query was not judged."""
         return self.verdict.value if self.verdict else None
 
     @property
     def reason(self) -> str:
-        """The reason of the verdict, "" where the query was not judged."""
+        """The reason of the verdict; "" if the query was not judged."""
         return self.verdict.reason if self.verdict else ""
 
     @property
@@ -71,7 +72,7 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        """Candidate / baseline."""
+        """The ratio candidate / baseline."""
         return self.verdict.ratio if self.verdict else None
 
     @property
@@ -91,12 +92,12 @@ class Row:
 
     @property
     def pairs(self) -> int:
-        """The number of first pairs, 0 in a night by bounds."""
+        """The number of pairs of the first round; 0 in a night by bounds."""
         return self.verdict.pairs if self.verdict else 0
 
     @property
     def baseline_run(self) -> str | None:
-        """The accepted run that the query was compared with, in a night by bounds."""
+        """In a night by bounds, the accepted run with which the query was compared."""
         return self.verdict.baseline_run if self.verdict else None
 
     @property
@@ -111,16 +112,17 @@ class Row:
 
 
 def rows_of(stored: NightRows) -> list[Row]:
-    """Return the rows of a night in the order its queries were asked for."""
+    """Return the rows of a night, in the order in which its queries were asked for."""
     night = stored.night
     verdicts = {row.query: row for row in stored.verdicts if row.decides}
-    validations = {x.query: x for x in stored.validations if x.arm == Arm.CANDIDATE}
-    first = [x for x in stored.repetitions if x.arm == Arm.CANDIDATE and x.stage == FIRST_ROUND]
-    measured = grouped(first, lambda row: row.query)
+    validations = {row.query: row for row in stored.validations if row.arm == Arm.CANDIDATE}
+    of_candidate = (row for row in stored.repetitions if row.arm == Arm.CANDIDATE)
+    first_round = (row for row in of_candidate if row.stage == FIRST_ROUND)
+    measured = grouped(first_round, lambda row: row.query)
     rows = [
         _row(query, measured.get(query, ()), verdicts.get(query), validations.get(query))
         for query in dict.fromkeys([*night.queries, *verdicts, *measured])
-        if query != SUITE  # it is no query
+        if query != SUITE
     ]
     if night.rows_pruned:
         rows = [replace(row, result=_result_of_pruned(row)) for row in rows]
@@ -133,6 +135,14 @@ def _row(
     verdict: Verdict | None,
     validation: ValidationRow | None,
 ) -> Row:
+    """Return the row of a query.
+
+    Args:
+        query: The query.
+        repetitions: The repetitions of the candidate in the first round.
+        verdict: The verdict that decides, if the query is judged.
+        validation: The outcome of the expectations, if they were evaluated.
+    """
     right = [row for row in repetitions if row.ok]
     cpu: float | None
     if verdict and verdict.candidate is not None and not metric_of(verdict.metric).tabled:
@@ -161,7 +171,8 @@ def _row(
 
 def _result(repetitions: Sequence[RepetitionRow], validation: ValidationRow | None) -> str:
     invalid = [row for row in repetitions if row.status == "invalid"]
-    wrong = any(row.wall_s is not None for row in invalid)  # it was measured, so that is not it
+    # A repetition that was measured is invalid only because its result is wrong.
+    wrong = any(row.wall_s is not None for row in invalid)
     if wrong or (validation is not None and not validation.success):
         return "WRONG"
     if invalid:
@@ -172,25 +183,47 @@ def _result(repetitions: Sequence[RepetitionRow], validation: ValidationRow | No
 
 
 def _result_of_pruned(row: Row) -> str:
-    """Return the result of a query without its repetitions, which may have said more."""
+    """Return the result of a query whose repetitions were deleted, as far as its verdict proves it."""
     known = row.result == "WRONG" or row.value not in (None, Value.INVALID, Value.MISSING)
     return row.result if known else "pruned"
 
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)
+"""The percentiles of the latency that are shown, in percent."""
 _CURVE = (
-    *(0.0, 25.0, 50.0, 60.0, 70.0, 75.0, 80.0, 85.0, 90.0, 92.5, 95.0, 96.0, 97.0, 98.0),
-    *(99.0, 99.25, 99.5, 99.75, 99.9, 99.95, 99.99),
+    0.0,
+    25.0,
+    50.0,
+    60.0,
+    70.0,
+    75.0,
+    80.0,
+    85.0,
+    90.0,
+    92.5,
+    95.0,
+    96.0,
+    97.0,
+    98.0,
+    99.0,
+    99.25,
+    99.5,
+    99.75,
+    99.9,
+    99.95,
+    99.99,
 )
+"""The percentiles of the latency that are drawn, in percent."""
 _LONGEST_MS, _DIGITS = 3_600_000, 3
+"""The longest latency that a histogram holds, and its number of exact decimal digits."""
 
 
 @dataclass(frozen=True)
 class ArmLatency:
     """The latencies of an arm, in milliseconds.
 
-    ``percentiles`` are at 50, 90, 99 and 99.9 percent; ``curve`` has pairs of percent and latency,
-    as far as there are events enough.
+    ``percentiles`` are the latencies at 50, 90, 99 and 99.9 percent of the events. ``curve`` has
+    pairs of a percentile and its latency, up to the last percentile above which there are events.
     """
 
     arm: str
@@ -202,14 +235,14 @@ class ArmLatency:
 
 
 def latencies_of(rows: Iterable[RepetitionRow]) -> list[ArmLatency]:
-    """Return the latencies of both arms, of the repetitions that count; none if none is paced."""
+    """Return the latencies of each arm, over the repetitions that count; [] without latencies."""
     counting = [row for row in rows if row.counts and row.latency]
     if not counting:
         return []
     from hdrh.histogram import HdrHistogram
 
     latencies, by_arm = [], grouped(counting, lambda row: row.arm)
-    for arm in [x for x in ARMS if x in by_arm]:
+    for arm in [arm for arm in ARMS if arm in by_arm]:
         total = HdrHistogram(1, _LONGEST_MS, _DIGITS)
         for row in by_arm[arm]:
             total.add(HdrHistogram.decode(row.latency))

@@ -14,6 +14,7 @@ from nexmark.errors import NexmarkError
 from nexmark.evidence.night_list import NightLine, lines_of
 from nexmark.night.run_directory import RunDirectory
 from nexmark.store import Store, history
+from nexmark.store.history import AnyNight
 from nexmark.store.reading import of_one_moment
 from nexmark.store.table_rows import BuildRow, NightRow
 from nexmark.verdict.baseline_chain import SignedOffBuild
@@ -112,7 +113,7 @@ def evidence_file(night: NightRow, bundle: str) -> Path | None:
     return names.get(bundle)
 
 
-def alarm_file(night: NightRow, query: str = "") -> Path | None:
+def alarm_file(night: AnyNight, query: str = "") -> Path | None:
     """Return the page that the night has written of itself, or of a query that alarmed."""
     place = RunDirectory(Path(night.directory)).report
     found = (place / "alarms" / query if query else place) / HTML

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from difflib import unified_diff
 from pathlib import Path
@@ -29,7 +29,7 @@ from nexmark.evidence.pairs import (
     pairs_of,
 )
 from nexmark.evidence.query_evidence import query_evidence, source_of
-from nexmark.model import CPU, PROFILED, Mode, Value
+from nexmark.model import CPU, PROFILED, Basis, Mode, Value
 from nexmark.report import charts
 from nexmark.report.evidence_files import question_text
 from nexmark.report.rendering import MOST, WIDTH, diff_lines, environment, scale_of
@@ -352,16 +352,19 @@ def test_when_the_gate_was_right(kind: str, value: Value, expected: bool | None)
     assert right(test) is expected
 
 
-@dataclass
-class Seen:
-    query: str
-    mde: float | None
-    noise: float | None = 0.01
-    value: str = "OK"
+def seen_verdict(query: str, mde: float | None) -> Verdict:
+    return Verdict("n", query, CPU, Value.OK, "", Mode.PAIRED, 8, mde=mde, noise=0.01)
 
 
 def test_the_least_visible_query_comes_first() -> None:
-    seen = seen_of([Seen("q0", 0.05), Seen("q1", 0.2), Seen("q0", 0.07), Seen("q2", None)])
+    seen = seen_of(
+        [
+            seen_verdict("q0", 0.05),
+            seen_verdict("q1", 0.2),
+            seen_verdict("q0", 0.07),
+            seen_verdict("q2", None),
+        ]
+    )
     assert [(x.query, x.mde) for x in seen] == [
         ("q1", 0.2),
         ("q0", pytest.approx(0.06)),
@@ -369,11 +372,10 @@ def test_the_least_visible_query_comes_first() -> None:
     ]
 
 
-def figure(build: str, baseline: str = "", **changes: Any) -> Any:
-    values = {"query": "q5", "ratio": None, "lo": None, "hi": None, "basis": "steady"}
-    return SimpleNamespace(
-        **{**values, "candidate": 40.0, "baseline": 50.0, "baseline_build": baseline, **changes}
-    )
+def figure(build: str, baseline: str = "", **changes: Any) -> Verdict:
+    verdict = Verdict("n", "q5", CPU, Value.OK, "", Mode.PAIRED, 8, baseline_build=baseline)
+    figures = {"candidate": 40.0, "baseline": 50.0, "basis": Basis.STEADY, "build": build}
+    return replace(verdict, **{**figures, **changes})
 
 
 def test_pairs_of_two_builds_count_before_their_medians() -> None:
@@ -390,7 +392,7 @@ def test_pairs_the_other_way_round_are_turned_round() -> None:
 
 
 def test_without_pairs_medians_of_different_nights_are_compared_on_one_basis() -> None:
-    ours = [figure("new", candidate=44.0), figure("new", candidate=900.0, basis="application")]
+    ours = [figure("new", candidate=44.0), figure("new", candidate=900.0, basis=Basis.APPLICATION)]
     ours.append(figure("new", candidate=44.0))
     (line,) = compare(ours, [figure("old")], ours, [], "new", "old")
     assert (line.ratio, line.paired) == (pytest.approx(1.1), False)
