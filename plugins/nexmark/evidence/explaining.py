@@ -1,4 +1,4 @@
-"""Possible reasons for a change: operators, plans, confs; and how to measure it again."""
+"""Why a query changed: operators, plans and Spark confs; and the command that measures it again."""
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,14 +27,20 @@ from nexmark.store.records import plan_id
 from nexmark.store.table_rows import RepetitionRow
 from nexmark.verdict.verdict import Verdict
 
-EXPLAINED = 3  # the most red queries that are explained under the table; the evidence explains all
+EXPLAINED = 3
+"""The largest number of red queries that are explained below the table; evidence explains all."""
 WIDTH = 320
+"""The largest number of characters of an explanation below the table."""
 _FEW = 3
+"""The largest number of values of a conf that are all shown."""
 
 
 @dataclass(frozen=True)
 class ArmPlan:
-    """The executed plan of an arm; ``others``: how many repetitions had another one."""
+    """The most frequent executed plan of an arm.
+
+    ``others`` is the number of repetitions that had another plan.
+    """
 
     id: str
     skeleton_hash: str
@@ -44,9 +50,10 @@ class ArmPlan:
 
 @dataclass(frozen=True)
 class PlansCompared:
-    """The plans by arm, and their difference as the attribution has it.
+    """The plans by arm, and their difference, as the attribution also has it.
 
-    ``diff`` is unified, from the baseline to the candidate; the first two lines name the arms.
+    ``diff`` has the lines of a unified difference from the baseline to the candidate; the first two
+    lines name the arms. ``formulations`` are the names of the formulations that both arms ran.
     """
 
     state: PlanState
@@ -56,7 +63,7 @@ class PlansCompared:
 
     @property
     def changed(self) -> bool | None:
-        """Whether the texts differ; None where there are not two plans to compare."""
+        """Whether the texts of the plans differ; None if an arm has no plan."""
         return None if self.state is PlanState.UNKNOWN else self.state is not PlanState.SAME
 
 
@@ -64,8 +71,8 @@ class PlansCompared:
 class ConfOfArms:
     """A Spark conf that differs between the arms.
 
-    ``set_by_harness``: it has to differ, as a port does, or varies from run to run, and explains
-    nothing.
+    An arm that does not set the conf has None. ``set_by_harness``: the conf explains nothing,
+    because it must differ between the arms, as a port does, or varies from run to run.
     """
 
     key: str
@@ -76,7 +83,10 @@ class ConfOfArms:
 
 @dataclass(frozen=True)
 class ComparedArms:
-    """The repetitions of a query that are compared; not ``paired``: with an accepted run."""
+    """The repetitions of a query that are compared.
+
+    ``paired``: the baseline is an arm of the same night; if not, it is an accepted run.
+    """
 
     candidate: Sequence[Observed]
     baseline: Sequence[Observed]
@@ -84,10 +94,16 @@ class ComparedArms:
 
 
 def compared_arms(store: Store, run: str, query: str, verdicts: Iterable[Verdict]) -> ComparedArms:
-    """Return what a query of a run is compared with.
+    """Return the repetitions of a query of a run, and the repetitions they are compared with.
 
-    That is the baseline arm of the night if it has one, else the accepted run that the verdict is
-    against.
+    The latter are the baseline arm of the night. If the night has none, they are the candidate of
+    the accepted run with which the verdict compares.
+
+    Args:
+        store: The results database.
+        run: The name of the run.
+        query: The query.
+        verdicts: The verdicts on the run, at least those on the query.
     """
     arms = observed(store, run, query)
     deciding = _deciding(verdicts, query)
@@ -104,10 +120,13 @@ def _deciding(verdicts: Iterable[Verdict], query: str) -> Verdict | None:
 def attribution_of(
     store: Store, run: str, query: str, verdicts: Sequence[Verdict] | None = None
 ) -> Attribution | None:
-    """Return why a query of a run changed; None where there is nothing to compare it with.
+    """Return why a query of a run changed; None if it is compared with nothing.
 
-    ``run`` is the full name of a recorded run. Reads the results database only; ``verdicts`` are
-    all of the run, read where they are not given.
+    Args:
+        store: The results database; no other source is read.
+        run: The full name of a recorded run.
+        query: The query.
+        verdicts: All verdicts on the run; None to read them.
     """
     every = store.verdicts(run) if verdicts is None else verdicts
     return attribution_between(compared_arms(store, run, query, every), query, every)
@@ -116,9 +135,10 @@ def attribution_of(
 def attribution_between(
     arms: ComparedArms, query: str, verdicts: Sequence[Verdict]
 ) -> Attribution | None:
-    """Return why a query changed between these arms; ``verdicts`` are of its night."""
+    """Return why a query changed between two arms; ``verdicts`` are the verdicts on its night."""
     deciding = _deciding(verdicts, query)
-    wall = next((x for x in verdicts if x.query == query and x.metric == WALL), None)
+    of_query = (verdict for verdict in verdicts if verdict.query == query)
+    wall = next((verdict for verdict in of_query if verdict.metric == WALL), None)
     stated = None
     if deciding is not None and deciding.ratio is not None:
         stated = CostChange(deciding.ratio, deciding.lo, deciding.hi)
@@ -134,14 +154,17 @@ def attribution_between(
 
 
 def attributions(store: Store, stored: NightRows, queries: Iterable[str]) -> dict[str, Attribution]:
-    """Return the attributions of some queries of a night, by query, where there are any."""
+    """Return why some queries of a night changed; queries without an attribution are left out."""
     run, verdicts = stored.night.id, stored.verdicts
     every = ((query, attribution_of(store, run, query, verdicts)) for query in queries)
     return {query: attribution for query, attribution in every if attribution is not None}
 
 
 def attribution_lines(store: Store, stored: NightRows, rows: Sequence[Row]) -> list[str]:
-    """Return a line on each of the first red queries, and one on plans that changed unnoticed."""
+    """Return a line on each of the first red queries.
+
+    One more line names the queries that are not red, but whose plans have other operators.
+    """
     red = [row.query for row in rows if row.red and row.ratio]
     lines = [
         f"Why {query}: {one.kind.value}: {shorten(why, WIDTH, placeholder=' ...')}."
@@ -150,20 +173,22 @@ def attribution_lines(store: Store, stored: NightRows, rows: Sequence[Row]) -> l
     ]
     arms = arms_of(stored.repetitions)
     quiet = [row.query for row in rows if not row.red]
-    if changed := [x for x in quiet if x in arms and arms[x].plan is PlanState.CHANGED]:
+    measured = [query for query in quiet if query in arms]
+    if changed := [query for query in measured if arms[query].plan is PlanState.CHANGED]:
         names = ", ".join(changed)
         lines.append(f"Plan: other operators than the baseline's, same speed: {names}.")
     return lines
 
 
 def plans_of(store: Store, rows: Sequence[RepetitionRow], arms: ComparedArms) -> PlansCompared:
-    """Return by arm the plan that most of its repetitions had, and how the two differ.
+    """Return the most frequent plan of each arm, and how the two differ.
 
-    ``rows`` are of the night itself: where no repetition of an arm counts, they show what ran.
+    ``rows`` are the repetitions of the query in the night. If no repetition of an arm counts, the
+    plans of this arm are taken from them.
     """
     plans: dict[str, list[Plan]] = {
-        Arm.CANDIDATE: [x.plan for x in arms.candidate if x.plan is not None],
-        Arm.BASELINE: [x.plan for x in arms.baseline if x.plan is not None],
+        Arm.CANDIDATE: [one.plan for one in arms.candidate if one.plan is not None],
+        Arm.BASELINE: [one.plan for one in arms.baseline if one.plan is not None],
     }
     for arm, counting in plans.items():
         if not counting:
@@ -171,15 +196,18 @@ def plans_of(store: Store, rows: Sequence[RepetitionRow], arms: ComparedArms) ->
             known = {key: plan_of(row) for key, row in store.plans(ids).items()}
             counting += [known[identity] for identity in ids]
     shown: dict[str, ArmPlan] = {}
-    both: dict[str, Plan | None] = {arm: usual(own) for arm, own in plans.items()}
+    both: dict[str, Plan | None] = {arm: usual(of_arm) for arm, of_arm in plans.items()}
     for arm, plan in both.items():
         if plan is not None:
             others = sum(other != plan for other in plans[arm])
             shown[arm] = ArmPlan(plan_id(plan.text), plan.skeleton_hash, plan.text, others)
     pair = both[Arm.CANDIDATE], both[Arm.BASELINE]
-    formulations = {x.formulation for x in (*arms.candidate, *arms.baseline) if x.formulation}
+    formulations = {one.formulation for one in (*arms.candidate, *arms.baseline)}
     return PlansCompared(
-        state_of_plans(*pair), shown, plan_change(*pair).diff, tuple(sorted(formulations))
+        state=state_of_plans(*pair),
+        arms=shown,
+        diff=plan_change(*pair).diff,
+        formulations=tuple(sorted(name for name in formulations if name)),
     )
 
 
@@ -188,8 +216,8 @@ def confs_by_arm(
 ) -> dict[str, dict[str, str | tuple[str, ...]]]:
     """Return by arm the Spark confs that are not the defaults, with possible secrets hidden.
 
-    A conf that differs between repetitions is a tuple; of one with more than ``most`` values
-    only the number and the first are kept.
+    A conf that differs between repetitions is a tuple of its values. If it has more than ``most``
+    values, it is a text with their number and the first value.
     """
     by_arm = grouped((row for row in repetitions if row.confs), lambda row: row.arm)
     return {
@@ -206,22 +234,22 @@ Confs: TypeAlias = Sequence[Mapping[str, str]]
 
 
 def confs_of(arms: ComparedArms) -> tuple[Confs, Confs]:
-    """Return the confs of the candidate and of what a query is compared with."""
-    return [x.confs for x in arms.candidate], [x.confs for x in arms.baseline]
+    """Return the confs of the candidate, and the confs of the baseline."""
+    return [one.confs for one in arms.candidate], [one.confs for one in arms.baseline]
 
 
 def confs_of_suite(rows: Iterable[RepetitionRow]) -> tuple[Confs, Confs]:
-    """Return the confs of both arms of a night, of all its queries."""
+    """Return the confs of both arms of a night, over all its queries, the candidate first."""
     by_arm = grouped((row for row in rows if row.counts), lambda row: row.arm)
-    ours, theirs = ([row.confs or {} for row in by_arm.get(arm, ())] for arm in ARMS)
-    return ours, theirs
+    candidate, baseline = ([row.confs or {} for row in by_arm.get(arm, ())] for arm in ARMS)
+    return candidate, baseline
 
 
 def confs_compared(candidate: Confs, baseline: Confs) -> list[ConfOfArms] | None:
-    """Return the confs that two arms do not have in common; None where there are not two arms.
+    """Return the confs that differ between two arms; None if an arm has no repetitions.
 
-    Those come first that the attribution names; after them what the harness sets apart, and what
-    is not the same in all repetitions of an arm.
+    The confs that the attribution names come first. After them come the confs that the harness sets
+    differently, and those that vary between the repetitions of an arm.
     """
     every = candidate, baseline
     explaining = [
@@ -229,17 +257,17 @@ def confs_compared(candidate: Confs, baseline: Confs) -> list[ConfOfArms] | None
         for one in conf_differences(*every)
     ]
     named = {conf.key for conf in explaining}
-    ours, theirs = map(_values, every)
+    of_candidate, of_baseline = map(_values, every)
     others = [
         ConfOfArms(key, _one_or_few(key, new), _one_or_few(key, old), set_by_harness=True)
-        for key in sorted((ours.keys() | theirs.keys()) - named)
-        if (new := ours.get(key, {})).keys() != (old := theirs.get(key, {})).keys()
+        for key in sorted((of_candidate.keys() | of_baseline.keys()) - named)
+        if (new := of_candidate.get(key, {})).keys() != (old := of_baseline.get(key, {})).keys()
     ]
     return [*explaining, *others] if candidate and baseline else None
 
 
 def _values(repetitions: Iterable[Mapping[str, str]]) -> dict[str, dict[str, None]]:
-    """Return by key the values that the repetitions of an arm had, in order."""
+    """Return the values of each conf in the repetitions of an arm, in the order of these."""
     values: dict[str, dict[str, None]] = {}
     for confs in repetitions:
         for key, value in confs.items():
@@ -259,10 +287,10 @@ def _one_or_few(
 
 
 def reproduce(store: Store, stored: NightRows, query: str) -> str:
-    """Return the line that measures the candidate against what ``query`` was compared with.
+    """Return the command that measures the candidate of a query again, against the same build.
 
-    Where the night compared it with nothing, it measures the candidate alone. A
-    password in the URL of a build is not shown: it has to be put in again.
+    If the night compared the query with nothing, the command measures the candidate alone. The
+    command does not have the passwords in the URLs of builds: a person has to put them in again.
     """
     night = stored.night
     options = {
@@ -286,7 +314,7 @@ def reproduce(store: Store, stored: NightRows, query: str) -> str:
 
 
 def _against(store: Store, stored: NightRows, query: str) -> str:
-    """Return the source of the build that a query was compared with, "" for none."""
+    """Return the source of the build with which a query was compared; "" if there is none."""
     builds = stored.night.baselines or {}
     build = next(iter(builds.values()), None) if query == SUITE else builds.get(query)
     if build is None:

@@ -1,4 +1,4 @@
-"""One query of a night in depth: the figures behind its verdict, and possible reasons."""
+"""The evidence on one query of a night: the figures behind its verdict, and possible reasons."""
 
 import re
 from collections.abc import Sequence
@@ -28,12 +28,13 @@ from nexmark.store.reading import of_one_moment
 from nexmark.store.table_rows import NightRow, RepetitionRow
 from nexmark.verdict.verdict import Verdict
 
-NIGHTS = 400  # so far back a query is followed
+NIGHTS = 400
+"""The largest number of verdicts in the history of a query."""
 
 
 @dataclass(frozen=True)
 class QuerySource:
-    """The reference SQL, and the file with our formulation."""
+    """The reference SQL of a query, and the source of our formulation with the path of its file."""
 
     reference: str
     formulation: str
@@ -43,11 +44,11 @@ class QuerySource:
 
 @dataclass(frozen=True, kw_only=True)
 class QueryEvidence(CommonEvidence):
-    """A query of a night; what is not there (yet) is None or empty.
+    """A query of a night; what does not exist (yet) is None or empty.
 
-    ``since`` names the build with which an alarm began. ``runs`` are all repetitions of the
-    night; ``points`` go back from this night, oldest first; ``creeps`` are what the accepted builds
-    come to.
+    ``since`` names the build with which the alarm on the query began. ``runs`` are all repetitions
+    of the query in the night. ``points`` are its history up to this night, the oldest night first,
+    and ``changes`` the lasting changes in it. ``creeps`` sum up the changes of accepted builds.
     """
 
     query: str
@@ -95,26 +96,26 @@ def query_evidence(
     """Return all evidence on one query of a night.
 
     Args:
-        store: the results database.
-        night: the night.
-        query: the query, or the suite.
-        stored: the rows of the night with their batches; read where they are not given.
-        since: the build with which an alarm on the query began; looked up where it is not given.
+        store: The results database.
+        night: The night.
+        query: The query, or the suite.
+        stored: The rows of the night with their batches; None to read them.
+        since: Says with which build an alarm on the query began; None to look it up.
     """
     suite = query == SUITE
     if stored is None:
         repetitions = store.repetitions(night.id, None if suite else [query])
         stored = night_rows(store, night, repetitions)
     runs = [row for row in stored.repetitions if suite or row.query == query]
-    own = [row for row in runs if row.stage != PROFILED]
-    alone = () if suite else own
+    judged = [row for row in runs if row.stage != PROFILED]
+    of_query = () if suite else judged
     verdicts = [row for row in stored.verdicts if row.query == query]
     deciding = stored.deciding(query)
-    arms = paired.arms_of(alone, accepted_arms(store, verdicts)).get(query, paired.Arms())
+    arms = paired.arms_of(of_query, accepted_arms(store, verdicts)).get(query, paired.Arms())
     metric = deciding.metric if deciding else CPU
     sides = explaining.compared_arms(store, night.id, query, verdicts)
-    confs = explaining.confs_of_suite(own) if suite else explaining.confs_of(sides)
-    found = paired.pairs_of(alone, deciding.basis if deciding else None, metric)
+    confs = explaining.confs_of_suite(judged) if suite else explaining.confs_of(sides)
+    pairs = paired.pairs_of(of_query, deciding.basis if deciding else None, metric)
     points = trail(store, night, query, metric, NIGHTS)
     before, after = history.neighbours(store, night)
     builds = builds_of(store, night, stored.verdicts)
@@ -123,26 +124,24 @@ def query_evidence(
         query=query,
         since=_since(store, stored, verdicts) if since is None else since,
         verdicts=tuple(verdicts),
-        validations=tuple(x for x in stored.validations if x.query == query),
-        builds=tuple(x for x in builds if query in (*x.queries, SUITE)),
+        validations=tuple(row for row in stored.validations if row.query == query),
+        builds=tuple(build for build in builds if query in (*build.queries, SUITE)),
         reproduce=explaining.reproduce(store, stored, query),
         runs=() if suite else tuple(runs),
-        pairs=tuple(found),
+        pairs=tuple(pairs),
         points=tuple(points),
         changes=tuple(lasting_changes(points)),
         creeps=tuple(creeps_of(store, night, query, metric)),
-        acks=tuple(x for x in acks_for(stored) if x.row.query == query),
-        plans=explaining.plans_of(store, alone, sides),
-        confs=explaining.confs_by_arm([x for x in own if x.arm in ARMS], most=None),
+        acks=tuple(ack for ack in acks_for(stored) if ack.row.query == query),
+        plans=explaining.plans_of(store, of_query, sides),
+        confs=explaining.confs_by_arm([row for row in judged if row.arm in ARMS], most=None),
         conf_differences=explaining.confs_compared(*confs),
-        host_names=tuple(sorted({host for row in own for host in row.hosts or ()})),
+        host_names=tuple(sorted({host for row in judged for host in row.hosts or ()})),
         host_facts=host_facts(night),
-        canary=tuple(
-            canary_around(stored.canaries, query, {row.stage for row in own if not suite})
-        ),
-        latencies=tuple(latencies_of(alone)),
-        batches=tuple(paired.batch_medians(alone)),
-        cpu=tuple(paired.cpu_curves(store, found, arms)),
+        canary=tuple(canary_around(stored.canaries, query, {row.stage for row in of_query})),
+        latencies=tuple(latencies_of(of_query)),
+        batches=tuple(paired.batch_medians(of_query)),
+        cpu=tuple(paired.cpu_curves(store, pairs, arms)),
         attribution=explaining.attribution_between(sides, query, verdicts),
         flames=flames_of(RunDirectory(Path(night.directory)).flames, query),
         source=source_of(query),
@@ -153,21 +152,22 @@ def query_evidence(
 
 @cache
 def source_of(query: str) -> QuerySource | None:
-    """Return the texts of a query; None for one that this package does not know."""
+    """Return the sources of a query; None for a query that this package does not have."""
     number = re.match(r"q(\d+)", query)
     if query not in KNOWN_QUERIES or number is None:
         return None
     directory = Path(nexmark_jobs.__path__[0]) / "queries"
-    found = sorted(directory.glob(f"q{int(number[1]):02d}_*.py"))
-    if not found:
+    files = sorted(directory.glob(f"q{int(number[1]):02d}_*.py"))
+    if not files:
         return None
-    text = found[0].read_text(encoding="utf-8")
+    text = files[0].read_text(encoding="utf-8")
     title = text.strip('"').partition("\n")[0].rstrip('".').removeprefix(query).strip()
-    place = f"nexmark_jobs/queries/{found[0].name}"
-    return QuerySource(reference_sql(query), text, place, title)
+    path = f"nexmark_jobs/queries/{files[0].name}"
+    return QuerySource(reference_sql(query), text, path, title)
 
 
 def _since(store: Store, stored: NightRows, verdicts: Sequence[Verdict]) -> str:
+    """Return with which build an alarm of some verdicts began; "" if no verdict is red."""
     red = {verdict.key for verdict in verdicts if verdict.red}
     for group in alarm_groups(store, stored.night, stored.verdicts) if red else ():
         if any(alarm.verdict.key in red for alarm in group.alarms):

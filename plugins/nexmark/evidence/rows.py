@@ -183,7 +183,7 @@ def _result(repetitions: Sequence[RepetitionRow], validation: ValidationRow | No
 
 
 def _result_of_pruned(row: Row) -> str:
-    """Return the result of a query whose repetitions were deleted, as far as its verdict proves it."""
+    """Return the result of a query whose repetitions were deleted, if its verdict proves it."""
     known = row.result == "WRONG" or row.value not in (None, Value.INVALID, Value.MISSING)
     return row.result if known else "pruned"
 
