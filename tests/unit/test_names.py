@@ -43,7 +43,7 @@ CLEAR = (
     *("dags", "nexmark_jobs", "testbed"),
     *("airflow_site", "attribution", "bisect", "cli", "cluster", "compatibility", "dag", "engines"),
     *("experiments", "flames", "kafka", "labs", "latency", "measure", "retention", "rollout"),
-    "sampling",
+    *("evidence", "sampling"),
     *("web", "errors.py", "home.py", "interrupts.py", "model.py", "people.py", "reaper.py"),
     *("reason.py", "secrets.py", "terminal.py"),
     *("store/__init__.py", "store/accepting.py", "store/build_links.py", "store/connecting.py"),

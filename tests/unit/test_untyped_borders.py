@@ -10,7 +10,7 @@ import pytest
 
 import nexmark
 
-ROOMS = ("acceptance", "dag", "night", "recording", "sampling", "store", "tasks")
+ROOMS = ("acceptance", "dag", "evidence", "night", "recording", "sampling", "store", "tasks")
 FILES = ("judging.py",)
 AIRFLOW = "Airflow's own parameters and operators are untyped there"
 SCHEMA = "a JSON schema for a form of Airflow"

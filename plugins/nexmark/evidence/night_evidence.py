@@ -1,10 +1,9 @@
-"""All that the verdict on a night rests on: is it green, why, what next; then a line per query."""
+"""The evidence of a night: whether it is green, why, and what to do next; then a line per query."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import TypeAlias
 
 from nexmark.attribution.explained import Attribution
 from nexmark.evidence import gate_health
@@ -30,19 +29,24 @@ from nexmark.store.reading import of_one_moment
 from nexmark.store.table_rows import NightRow, RepetitionRow, SelfTestRow, ValidationRow
 from nexmark.verdict.verdict import Verdict
 
-NOTABLE = 0.02  # a smaller difference in state is not shown
+NOTABLE = 0.02
+"""The smallest relative difference of the size of the state that a line shows."""
 PENDING = SignOffDecision()
+"""The decision on a sign-off before a person has decided."""
 _NOTABLE = frozenset({Value.WATCH, Value.FASTER})
 """The verdicts on the wall-clock time that a line of a night shows."""
+STATE_BYTES = "state_bytes_max"
+"""The column of a repetition that has the largest size of its state, in bytes."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """A night with its rows; ``failed``: whether it is red.
+    """A night with its rows; ``failed``: whether the night is red.
 
-    ``lines`` are the three that matter, with one on each red query that can be explained, and how
-    far to trust them; ``alarms`` tell since which build it is.
-    ``upgrades``: whether running queries survive the candidate.
+    ``lines`` say what happened, why, and what to do next. Between them is a line on each red query
+    that can be explained; the last ones say how far the measurement can be trusted. ``alarms`` say
+    with which build each alarm began, ``upgrades`` whether running queries survive an upgrade to
+    the candidate.
     """
 
     night: NightRow
@@ -67,9 +71,10 @@ class Report:
 
 @dataclass(frozen=True)
 class BuildRole:
-    """A build of a night: the candidate, or what some of the queries are compared with.
+    """A build of a night: the candidate, or a baseline of some ``queries``.
 
-    ``run``: the accepted run that was compared with, where the night has no baseline arm.
+    ``run`` is the accepted run with which the queries are compared, if the night has no baseline
+    arm.
     """
 
     role: str
@@ -82,7 +87,13 @@ class BuildRole:
 
 @dataclass(frozen=True)
 class QueryLine:
-    """One query of a night; ``state`` is the ratio of the state's bytes, where it is notable."""
+    """The line of a query in a night.
+
+    ``wall`` is the ratio of the wall-clock time; ``wall_look`` is how the verdict on it looks, if
+    the line shows it. ``state_bytes`` is the size of the state in bytes, ``state`` its ratio
+    candidate / baseline, None if the difference is not notable. ``place`` is the place of the query
+    in the order in which the queries were asked for.
+    """
 
     row: Row
     look: ValueLook
@@ -96,9 +107,11 @@ class QueryLine:
 
 @dataclass(frozen=True, kw_only=True)
 class CommonEvidence:
-    """The evidence that a night and its queries share; ``before`` and ``after`` are runs.
+    """The fields that the evidence of a night and the evidence of a query have in common.
 
-    ``verdicts``, ``validations``, ``builds``, ``canary`` and ``acks`` of a query are its own.
+    In the evidence of a query, ``verdicts``, ``validations``, ``builds``, ``canary`` and ``acks``
+    are only those of the query. ``before`` and ``after`` are the runs of the same DAG just before
+    and just after this one.
     """
 
     night: NightRow
@@ -107,27 +120,26 @@ class CommonEvidence:
     validations: tuple[ValidationRow, ...]
     builds: tuple[BuildRole, ...]
     host_names: tuple[str, ...]
-    host_facts: Mapping[str, Mapping[str, Any]]
+    host_facts: Mapping[str, Mapping[str, object]]
     canary: tuple[gate_health.CanaryMedian, ...]
-    confs: Mapping[str, Mapping[str, Any]]
+    confs: Mapping[str, Mapping[str, str | tuple[str, ...]]]
     acks: tuple[Acknowledged, ...]
     before: str | None
     after: str | None
 
     @property
     def gate_version(self) -> int | None:
-        """The newest version of the gate that judged it."""
+        """The newest version of the gate that judged the night; None if it is not judged."""
         return max((row.gate_version for row in self.verdicts), default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class NightEvidence(CommonEvidence):
-    """A night; ``decision`` is of a sign-off only.
+    """The evidence of a night; only a sign-off has a ``decision``.
 
-    ``colour`` is GREEN, RED, NOT COMPARED or NOT JUDGED.
-
-    ``reproduce`` has the command that measures each red query again, ``attributions`` why each
-    query changed (only where they were asked for).
+    ``colour`` is GREEN, RED, NOT COMPARED or NOT JUDGED. ``reproduce`` has by red query the command
+    that measures it again. ``attributions`` say by query why it changed; they are empty if nobody
+    asked for them.
     """
 
     report: Report
@@ -146,14 +158,15 @@ class NightEvidence(CommonEvidence):
 
     @property
     def tabled(self) -> list[Metric]:
-        """The metrics that have a column of their own in this night."""
-        measured = {x for line in self.lines for x, value in line.row.figures.items() if value}
+        """The metrics that have a column of their own in the table of this night."""
+        figures = (figure for line in self.lines for figure in line.row.figures.items())
+        measured = {name for name, value in figures if value}
         return [metric for name, metric in METRICS.items() if name in measured]
 
     @property
     def tonight(self) -> tuple[SelfTestRow, ...]:
-        """The self-tests of this night, in order."""
-        return tuple(x for x in self.self_tests.rows[::-1] if x.night_id == self.night.id)
+        """The self-tests of this night, in the order in which they were recorded."""
+        return tuple(row for row in self.self_tests.rows[::-1] if row.night_id == self.night.id)
 
     @property
     def done(self) -> int:
@@ -161,23 +174,28 @@ class NightEvidence(CommonEvidence):
         return sum(line.row.result != "not run" for line in self.lines)
 
 
-def _largest(value: Callable[[QueryLine], float | None]) -> Callable[[QueryLine], tuple[Any, ...]]:
+_SortKey: TypeAlias = Callable[[QueryLine], tuple[float, ...]]
+"""Returns the key by which a line is sorted."""
+
+
+def _largest_first(value: Callable[[QueryLine], float | None]) -> _SortKey:
+    """Return the key that puts the largest value first, and lines without a value last."""
     return lambda line: (value(line) is None, -(value(line) or 0), line.place)
 
 
-SORTS: Mapping[str, Callable[[QueryLine], tuple[Any, ...]]] = {
+SORTS: Mapping[str, _SortKey] = {
     "attention": lambda line: (line.look.rank, -abs((line.row.ratio or 1) - 1), line.place),
     "query": lambda line: (line.place,),
-    "cpu": _largest(lambda line: line.row.ratio),
-    "wall": _largest(lambda line: line.wall),
-    "state": _largest(lambda line: line.state_bytes),
+    "cpu": _largest_first(lambda line: line.row.ratio),
+    "wall": _largest_first(lambda line: line.wall),
+    "state": _largest_first(lambda line: line.state_bytes),
 }
-"""The columns by which the lines can be sorted."""
+"""The keys of the orders that a page offers for its lines."""
 
 
 @of_one_moment
 def make_report(store: Store, run: str) -> Report:
-    """Return the report of a run; StoreError when the run is not known."""
+    """Return the report of a run; StoreError if the run is not known."""
     stored = night_rows(store, store.find_run(run), leave_out=("batch_list", "confs"))
     return report_of(store, stored)
 
@@ -185,7 +203,10 @@ def make_report(store: Store, run: str) -> Report:
 def report_of(
     store: Store, stored: NightRows, tests: gate_health.SelfTests | None = None
 ) -> Report:
-    """Return the report of a night whose rows are read; ``tests``: its self-tests, if known."""
+    """Return the report of a night from its rows.
+
+    ``tests`` are the self-tests by the version of the gate that judged it; None to read them.
+    """
     rows, suite = rows_of(stored), stored.suite
     upgrades = Upgrades(tuple(stored.compatibility))
     tests = gate_health.self_tests_of(store, stored) if tests is None else tests
@@ -204,6 +225,7 @@ def report_of(
 
 
 def _colour(report: Report) -> str:
+    """Return the colour of a night: GREEN, RED, NOT COMPARED or NOT JUDGED."""
     if not any(row.verdict for row in report.rows):
         return NOT_JUDGED
     if report.failed:
@@ -213,10 +235,22 @@ def _colour(report: Report) -> str:
 
 @of_one_moment
 def night_evidence(
-    store: Store, night: NightRow, decision: SignOffDecision | None = None, deep: bool = True
+    store: Store,
+    night: NightRow,
+    decision: SignOffDecision | None = None,
+    deep: bool = True,
+    stored: NightRows | None = None,
 ) -> NightEvidence:
-    """Return what is known of a night; ``deep``: also why each of its queries changed."""
-    stored = night_rows(store, night)
+    """Return all evidence on a night.
+
+    Args:
+        store: The results database.
+        night: The night.
+        decision: The decision, if the night is a sign-off.
+        deep: Whether to find out why each query changed; this takes much longer.
+        stored: The rows of the night; None to read them.
+    """
+    stored = night_rows(store, night) if stored is None else stored
     repetitions, verdicts = stored.repetitions, stored.verdicts
     tests = gate_health.self_tests_of(store, stored)
     report = report_of(store, stored, tests)
@@ -238,7 +272,9 @@ def night_evidence(
         confs=confs_by_arm(row for row in repetitions if row.stage != PROFILED),
         self_tests=tests,
         acks=tuple(acks_for(stored)),
-        reproduce={x.query: reproduce(store, stored, x.query) for x in report.rows if x.red},
+        reproduce={
+            row.query: reproduce(store, stored, row.query) for row in report.rows if row.red
+        },
         attributions=attributions(store, stored, night.queries) if deep else {},
         before=before,
         after=after,
@@ -249,47 +285,50 @@ def lines_of(
     rows: Sequence[Row], verdicts: Iterable[Verdict], arms: Mapping[str, Arms]
 ) -> Iterator[QueryLine]:
     """Return a line per query, in the order of the rows."""
-    walls = {row.query: row for row in verdicts if row.metric == WALL}
+    walls = {verdict.query: verdict for verdict in verdicts if verdict.metric == WALL}
     for place, row in enumerate(rows):
-        own, wall = arms.get(row.query, Arms()), walls.get(row.query)
-        state = own.ratio("state_bytes_max")
+        of_query, wall = arms.get(row.query, Arms()), walls.get(row.query)
+        state = of_query.ratio(STATE_BYTES)
         yield QueryLine(
             row=row,
             look=look(row.value, known=row.accepted),
-            wall=wall.ratio if wall and wall.ratio else own.ratio(WALL),
+            wall=wall.ratio if wall and wall.ratio else of_query.ratio(WALL),
             wall_look=look(wall.value) if wall and wall.value in _NOTABLE else None,
-            plan=own.plan,
-            state_bytes=own.median("state_bytes_max"),
+            plan=of_query.plan,
+            state_bytes=of_query.median(STATE_BYTES),
             state=state if state is not None and abs(state - 1) >= NOTABLE else None,
             place=place,
         )
 
 
 def builds_of(store: Store, night: NightRow, verdicts: Iterable[Verdict]) -> list[BuildRole]:
-    """Return each build with its role: the candidate, and what the queries are compared with."""
+    """Return the builds of a night: the candidate, then the baselines of its queries."""
     compared: dict[tuple[str, str | None], list[str]] = {}
     for query, build in (night.baselines or {}).items():
         compared.setdefault((str(build), None), []).append(query)
-    for row in verdicts:
-        if row.baseline_run and row.decides:
-            build = store.night(row.baseline_run).build_id
-            compared.setdefault((build, row.baseline_run), []).append(row.query)
+    for verdict in verdicts:
+        if verdict.baseline_run and verdict.decides:
+            build = store.night(verdict.baseline_run).build_id
+            compared.setdefault((build, verdict.baseline_run), []).append(verdict.query)
     rows = store.builds({night.build_id, *(build for build, _ in compared)})
-    known = defaultdict(lambda: ("", ""), {x.id: (x.version, x.source) for x in rows})
+    known = {row.id: (row.version, row.source) for row in rows}
+    unknown = ("", "")
+    candidate = known.get(night.build_id, unknown)
     return [
-        BuildRole("candidate", night.build_id, *known[night.build_id], tuple(night.queries)),
+        BuildRole("candidate", night.build_id, *candidate, tuple(night.queries)),
         *(
-            BuildRole("baseline", build, *known[build], tuple(own), run)
-            for (build, run), own in compared.items()
+            BuildRole("baseline", build, *known.get(build, unknown), tuple(queries), run)
+            for (build, run), queries in compared.items()
         ),
     ]
 
 
 def accepted_arms(store: Store, verdicts: Iterable[Verdict]) -> dict[str, list[RepetitionRow]]:
-    """Return the rows of the accepted runs that queries are compared with by bounds."""
-    compared = [row for row in verdicts if row.baseline_run and row.decides and row.query != SUITE]
+    """Return by query the repetitions of the accepted run with which it is compared by bounds."""
+    deciding = (verdict for verdict in verdicts if verdict.decides and verdict.query != SUITE)
+    compared = (verdict for verdict in deciding if verdict.baseline_run)
     rows: list[RepetitionRow] = []
-    for run, own in grouped(compared, lambda row: row.baseline_run).items():
-        queries = {row.query for row in own}
+    for run, of_run in grouped(compared, lambda verdict: verdict.baseline_run).items():
+        queries = {verdict.query for verdict in of_run}
         rows += store.repetitions(str(run), queries, leave_out=("batch_list", "confs"))
     return grouped(rows, lambda row: row.query)

@@ -1,4 +1,4 @@
-"""Sign-offs of releases: the question, the gate's verdict, the person and the decision."""
+"""Sign-offs of releases: their nights, the decisions of people, and the sealed evidence."""
 
 import hashlib
 import json
@@ -20,7 +20,9 @@ from nexmark.store.table_rows import BuildRow, NightRow
 from nexmark.verdict.baseline_chain import SignedOffBuild
 
 SHOWN = 50
-LOOKED_AT = 1000  # sign-offs of all engines: the last one of an engine is among them
+"""The largest number of sign-offs that are listed."""
+LOOKED_AT = 1000
+"""The number of sign-offs of all engines among which the last one of an engine is searched."""
 SUMS = "SHA256SUMS"
 EVIDENCE = "evidence.json"
 HTML = "evidence.html"
@@ -31,7 +33,11 @@ _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 
 @dataclass(frozen=True)
 class SignOffDecision:
-    """A person's decision, and the name of the bundle that keeps it."""
+    """A person's decision on a sign-off, and the name of the bundle that keeps it.
+
+    ``signed_off`` is None until a person has decided. ``objection`` says why an approval does not
+    sign the build off.
+    """
 
     choice: str = "nobody decided"
     who: str = ""
@@ -44,7 +50,10 @@ class SignOffDecision:
 
 @dataclass(frozen=True)
 class SignOff:
-    """A sign-off: its night, its build, and the decisions on it, the last one first."""
+    """A sign-off: its night, its build, and the decisions on it, the last decision first.
+
+    ``draft``: whether the night has written evidence for the person who decides.
+    """
 
     line: NightLine
     build: BuildRow | None
@@ -54,7 +63,7 @@ class SignOff:
 
 @dataclass(frozen=True)
 class SealedBundle:
-    """A bundle of evidence: its decision, its seal, and later changes to its files."""
+    """A bundle of evidence: its decision, its seal, and a line for each later change of a file."""
 
     decision: SignOffDecision
     seal: str
@@ -63,41 +72,44 @@ class SealedBundle:
 
 @of_one_moment
 def signoffs_of(store: Store, dags: Collection[str]) -> list[SignOff]:
-    """Return the sign-offs, the newest first."""
+    """Return the sign-offs among the runs of some DAGs, the newest first."""
     rows = history.nights(store, set(dags) & {SIGNOFF_DAG_ID}, SHOWN)
     builds = {build.id: build for build in store.builds({row.build_id for row in rows})}
-    return [_signoff(x, builds.get(x.night.build_id)) for x in lines_of(store, rows)]
+    return [_signoff(line, builds.get(line.night.build_id)) for line in lines_of(store, rows)]
 
 
 @of_one_moment
 def signoff_page(store: Store, night: NightRow) -> tuple[SignOff, list[SealedBundle]]:
-    """Return one sign-off, and what each bundle of it says, checked."""
+    """Return one sign-off, and its bundles, each verified against its checksums."""
     (line,) = lines_of(store, [night])
     signoff = _signoff(line, store.build(night.build_id))
-    return signoff, [_bundle(Path(night.directory), x) for x in signoff.decisions]
+    directory = Path(night.directory)
+    return signoff, [_bundle(directory, decision) for decision in signoff.decisions]
 
 
 def last_release(store: Store, night: NightRow) -> SignedOffBuild | None:
     """Return the build of a night's engine that was signed off last before the night began.
 
-    The bundle has the decision; where the run directory has none (any more), a sign-off whose
-    figures a person accepted counts.
+    The bundle has the decision. If the run directory of a sign-off has no bundle (any more), an
+    acceptance of its figures by a person counts as the decision.
     """
-    rows = history.nights(store, [SIGNOFF_DAG_ID], LOOKED_AT)
-    own = [row for row in rows if row.engine == night.engine]
-    accepted = {x.night_id: x for x in store.acceptances(night.engine)} if own else {}
-    for row in own:
-        decisions = _decisions(Path(row.directory))
-        if not decisions and (ack := accepted.get(row.id)) and not ack.over(night.started):
+    nights = history.nights(store, [SIGNOFF_DAG_ID], LOOKED_AT)
+    of_engine = [one for one in nights if one.engine == night.engine]
+    acceptances = store.acceptances(night.engine) if of_engine else []
+    accepted = {row.night_id: row for row in acceptances}
+    for signoff in of_engine:
+        decisions = _decisions(Path(signoff.directory))
+        if not decisions and (ack := accepted.get(signoff.id)) and not ack.over(night.started):
             decisions = [SignOffDecision(when=ack.accepted.isoformat(), signed_off=True)]
-        made = ((_moment(one.when), one.signed_off) for one in decisions)
-        earlier = [(when, said) for when, said in made if when and when <= night.started]
+        dated = ((_moment(decision.when), decision.signed_off) for decision in decisions)
+        earlier = [(when, yes) for when, yes in dated if when and when <= night.started]
         if earlier and earlier[0][1]:
-            return SignedOffBuild(row.build_id, f"{earlier[0][0]:%Y-%m-%d}")
+            return SignedOffBuild(signoff.build_id, f"{earlier[0][0]:%Y-%m-%d}")
     return None
 
 
 def _moment(text: str) -> datetime | None:
+    """Return the moment of a text in the format of ISO 8601; None if the text has none."""
     try:
         moment = datetime.fromisoformat(text)
     except (TypeError, ValueError):
@@ -106,7 +118,7 @@ def _moment(text: str) -> datetime | None:
 
 
 def evidence_file(night: NightRow, bundle: str) -> Path | None:
-    """Return the page of a bundle of a night, or of the draft before it; None for none."""
+    """Return the page in a bundle of a night, or the page of its draft; None if there is none."""
     if bundle == DRAFT:
         return alarm_file(night)
     names = {path.parent.name: path for path in Path(night.directory).glob(f"{_BUNDLES}/{HTML}")}
@@ -114,16 +126,19 @@ def evidence_file(night: NightRow, bundle: str) -> Path | None:
 
 
 def alarm_file(night: AnyNight, query: str = "") -> Path | None:
-    """Return the page that the night has written of itself, or of a query that alarmed."""
-    place = RunDirectory(Path(night.directory)).report
-    found = (place / "alarms" / query if query else place) / HTML
-    return found if found.is_file() and query in (*night.queries, "") else None
+    """Return the page that the night has written on itself, or on a query with an alarm.
+
+    None if there is no such page.
+    """
+    directory = RunDirectory(Path(night.directory)).report
+    page = (directory / "alarms" / query if query else directory) / HTML
+    return page if page.is_file() and query in (*night.queries, "") else None
 
 
 def verify(directory: Path) -> list[str]:
-    """Return a line for each later change; [] for an unchanged bundle.
+    """Return a line for each later change of a file in a bundle; [] if nothing has changed.
 
-    NexmarkError when the directory is no bundle.
+    NexmarkError if the directory is no bundle.
     """
     sums = _sums(directory)
     problems = []
@@ -133,8 +148,9 @@ def verify(directory: Path) -> list[str]:
             problems.append(f"{name}: is missing")
         elif digest(path) != wanted:
             problems.append(f"{name}: was changed")
-    found = {str(x.relative_to(directory)) for x in directory.rglob("*") if not x.is_dir()}
-    problems += [f"{name}: was added" for name in sorted(found - set(sums) - {SUMS})]
+    files = (path for path in directory.rglob("*") if not path.is_dir())
+    names = {str(path.relative_to(directory)) for path in files}
+    problems += [f"{name}: was added" for name in sorted(names - set(sums) - {SUMS})]
     return problems if EVIDENCE in sums else [*problems, f"{SUMS}: does not list {EVIDENCE}"]
 
 
@@ -144,7 +160,10 @@ def is_sealed(run_directory: Path) -> bool:
 
 
 def seal(directory: Path) -> str:
-    """Return what all of a bundle hangs on; kept elsewhere, it tells a bundle that was replaced."""
+    """Return the SHA-256 of the checksums of a bundle.
+
+    A person who keeps it elsewhere can tell whether the whole bundle was replaced.
+    """
     return digest(directory / SUMS)
 
 
@@ -159,31 +178,35 @@ def _signoff(line: NightLine, build: BuildRow | None) -> SignOff:
 
 
 def _decisions(directory: Path) -> list[SignOffDecision]:
-    """Return the decisions on a run, the last one first."""
-    found = directory.glob(f"{_BUNDLES}/{EVIDENCE}")
-    decisions = [_decision(path, path.stat().st_mtime_ns) for path in found]
+    """Return the decisions on a run, the last decision first."""
+    files = directory.glob(f"{_BUNDLES}/{EVIDENCE}")
+    decisions = [_decision(path, path.stat().st_mtime_ns) for path in files]
     return sorted(decisions, key=lambda one: (len(one.bundle), one.bundle), reverse=True)
 
 
 @lru_cache(maxsize=256)
 def _decision(path: Path, _: int) -> SignOffDecision:
-    """Read a decision; a bundle is read-only, so once is enough."""
+    """Return the decision in the evidence of a bundle.
+
+    The result is cached until the file changes: a bundle is read-only.
+    """
     try:
-        made = json.loads(path.read_text(encoding="utf-8"))["decision"]
-        return replace(SignOffDecision(**made), bundle=path.parent.name)
+        decision = json.loads(path.read_text(encoding="utf-8"))["decision"]
+        return replace(SignOffDecision(**decision), bundle=path.parent.name)
     except (OSError, ValueError, KeyError, TypeError):
         return SignOffDecision("cannot be read", bundle=path.parent.name)
 
 
 def _bundle(directory: Path, decision: SignOffDecision) -> SealedBundle:
-    place = directory / decision.bundle
+    bundle = directory / decision.bundle
     try:
-        return SealedBundle(decision, seal(place), tuple(verify(place)))
+        return SealedBundle(decision, seal(bundle), tuple(verify(bundle)))
     except (NexmarkError, OSError) as error:
         return SealedBundle(decision, "", (f"{SUMS}: {error}",))
 
 
 def _sums(directory: Path) -> dict[str, str]:
+    """Return the checksums of a bundle by file name; NexmarkError if they cannot be read."""
     path = directory / SUMS
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -194,8 +217,8 @@ def _sums(directory: Path) -> dict[str, str]:
         ) from None
     sums: dict[str, str] = {}
     for number, line in enumerate(lines, 1):
-        found = _LINE.fullmatch(line)
-        if found is None or Path(found[2]).is_absolute() or ".." in Path(found[2]).parts:
+        match = _LINE.fullmatch(line)
+        if match is None or Path(match[2]).is_absolute() or ".." in Path(match[2]).parts:
             raise NexmarkError(f"{path}:{number}: is not a line of checksums; the file was changed")
-        sums[found[2]] = found[1]
+        sums[match[2]] = match[1]
     return sums

@@ -1,4 +1,4 @@
-"""The three lines that matter below the table: what happened, why, and what to do; and upgrades."""
+"""The lines below the table: what happened, why, what to do next; and the result of upgrades."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -16,21 +16,25 @@ from nexmark.store.table_rows import CompatibilityRow, NightRow
 from nexmark.verdict.verdict import Verdict
 
 NAMED = 8
+"""The largest number of queries that a line names."""
 REASONS = 3
-COUNTED = frozenset({Value.OK, Value.NO_BASELINE})  # their queries are not named
+"""The largest number of reasons in a line."""
+COUNTED = frozenset({Value.OK, Value.NO_BASELINE})
+"""The values whose queries are counted, but not named."""
 WIDTH = 120
+"""The largest number of characters of a reason."""
 BY_ATTENTION = sorted(Value, key=lambda value: value.attention)
 
 
 def failed(rows: Sequence[Row], suite: Verdict | None = None) -> bool:
-    """Tell whether the night is red; one without any verdict is."""
+    """Tell whether the night is red; a night without any verdict is red."""
     if suite is not None and suite.red:
         return True
     return not any(row.value for row in rows) or any(row.red for row in rows)
 
 
 def nothing_compared(rows: Sequence[Row], suite: Verdict | None = None) -> str:
-    """The reason why a night that is not red has compared no query; '' for any other night."""
+    """Return why a night that is not red has compared no query; "" for any other night."""
     if failed(rows, suite) or any(row.ratio for row in rows):
         return ""
     if any(row.value not in (None, Value.NO_BASELINE) for row in rows):
@@ -45,9 +49,13 @@ def summary(
     suite: Verdict | None = None,
     broken: Collection[str] = (),
 ) -> list[str]:
-    """Return three lines: what happened, why, what to do.
+    """Return three lines: what happened, why, and what to do next.
 
-    ``suite`` is the verdict on all; ``broken`` are queries that would not survive the upgrade.
+    Args:
+        night: The night.
+        rows: Its rows, one per query.
+        suite: The verdict on the suite, if there is one.
+        broken: The queries that would not survive the upgrade to the candidate.
     """
     after = _next(night, rows, suite)
     lost = [row for row in rows if row.query in broken and row.red and row.result != "WRONG"]
@@ -59,7 +67,10 @@ def summary(
 
 
 def health(night: NightRow, rows: Sequence[Row], tests: SelfTests) -> list[str]:
-    """Return one line on how the night was judged, and one on the self-test; none for bounds."""
+    """Return a line on how a night was judged, and a line on the self-tests of the gate.
+
+    There is no line if the night was judged by bounds.
+    """
     if night.mode == Mode.BOUNDS:
         return []
     parts = [f"mode {night.mode}"]
@@ -79,7 +90,7 @@ def health(night: NightRow, rows: Sequence[Row], tests: SelfTests) -> list[str]:
 
 
 def watch_lines(rows: Sequence[Row], suite: Verdict | None) -> list[str]:
-    """Return one line on what is to be watched, and why; none where nothing is."""
+    """Return a line on the verdicts to be watched, with their reasons; [] if there are none."""
     reasons = [f"{row.query}: {row.reason}" for row in _with(rows, Value.WATCH)]
     if suite is not None and suite.value == Value.WATCH:
         reasons.insert(0, f"suite: {suite.reason}")
@@ -185,7 +196,7 @@ def _next_when_green(night: NightRow, rows: Sequence[Row], accept: str) -> str:
 
 
 def _pair_time(night: NightRow, rows: Sequence[Row]) -> str:
-    """Return how long a pair of each query took, where the run directory knows it."""
+    """Return how long a pair of the queries took; "" if the run directory does not say it."""
     directory = RunDirectory(Path(night.directory))
     names = {row.query for row in rows}
     seconds = [
@@ -197,7 +208,7 @@ def _pair_time(night: NightRow, rows: Sequence[Row]) -> str:
 
 
 def _accept(night: NightRow) -> str:
-    """Return how the night becomes the baseline, or why it cannot."""
+    """Return the command that makes the night the baseline, or why it cannot be one."""
     if tried := confs_of_candidate(night):
         return f"put it into include/conf/engines.yaml first; {tried}, so this is no baseline."
     return f"nexmark accept --run '{night.id}' --reason 'WHY'"
@@ -214,22 +225,23 @@ def _names(rows: Sequence[Row]) -> str:
 
 
 _WIDTH = 200
+"""The largest number of characters of a reason in the lines on upgrades."""
 
 
 @dataclass(frozen=True)
 class Upgrades:
-    """The stateful queries that were checked; none where the night did not check them."""
+    """The stateful queries whose upgrade a night checked; no rows if it checked none."""
 
     rows: tuple[CompatibilityRow, ...] = ()
 
     @property
     def red(self) -> tuple[str, ...]:
-        """The queries that would not survive."""
+        """The queries that would not survive the upgrade."""
         return tuple(row.query for row in self.rows if row.red)
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Return the lines for a person: one on all queries, one on each that would not survive."""
+        """The lines for people: one on all queries, and one on each that would not survive."""
         if not self.rows:
             return ()
         counted = Counter(row.outcome for row in self.rows)
