@@ -117,6 +117,7 @@ def test_a_slower_candidate_turns_the_night_red_with_its_size_and_interval(
 ) -> None:
     assert slower.returncode == 1, slower.stdout + slower.stderr
     assert "q5: goes on to round 2 (candidate)" in slower.stdout, slower.stdout
+    assert re.search(r"q5: \d\.\d{3} \(\d\.\d{3} to \d\.\d{3}\) after 2 pairs", slower.stdout)
     with site.store() as store:
         run = run_name(slower)
         verdict = deciding(store, run)

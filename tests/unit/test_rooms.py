@@ -50,7 +50,7 @@ ROOMS = {
         "pydantic",
     ),
     "sampling": Room("cluster measure nexmark_jobs night"),
-    "recording": Room("config flames measure night sampling store", "pydantic"),
+    "recording": Room("config flames measure night sampling store verdict", "pydantic"),
     "acceptance": Room("config engines night store verdict"),
     "judging": Room("acceptance evidence night store verdict"),
     "dag": Room(

@@ -33,6 +33,7 @@ from nexmark.night.submission import (
 from nexmark.night.verification import DONE, checked_early, outcomes, run_together
 from nexmark.reason import reason_of
 from nexmark.recording.flight_recordings import fetch
+from nexmark.recording.pair_progress import standing_line
 from nexmark.sampling.second_try import measure_again
 from nexmark.secrets import without_secrets
 from nexmark.tasks import current_night, failing
@@ -134,6 +135,8 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
     def _run_repetition(self, context: "Context", night: Night, submission: Repetition) -> None:
         """Run a repetition, twice if it could not be measured; one that is ignored cannot fail."""
         if submission.counts:
+            if line := standing_line(night):
+                say(line)
             self._run(context, night, submission)
             if measure_again(night, submission):
                 self._run(context, night, submission)
