@@ -1,4 +1,4 @@
-"""What the shipped gate amounts to: `nexmark bench gate`.
+"""How often the shipped gate is wrong, and what it finds: `nexmark bench gate`.
 
 Runs the code that judges a night over simulated ones (``simulated_nights`` has the model) and
 prints, per world: red verdicts per night of 23 queries where nothing has changed (REGRESSION of a
@@ -125,7 +125,7 @@ def simulate(world: World, rules: Gate, nights: int, seed: int) -> WorldTally:
         outcome = copy.copy(suites).live(quiet, host_moves=True)
         moved += outcome.alarms
     slower = np.full(QUERIES, math.log1p(SUITE_EFFECT))
-    found = [copy.copy(suites).live(slower).suite.mean() for _ in range(3 * FIRST_NIGHTS)]
+    suite_red = [copy.copy(suites).live(slower).suite.mean() for _ in range(3 * FIRST_NIGHTS)]
     lived = count * QUIET
     return WorldTally(
         world.name,
@@ -137,7 +137,7 @@ def simulate(world: World, rules: Gate, nights: int, seed: int) -> WorldTally:
         watch / lived,
         2 * pairs / (lived * QUERIES) / ONE_ARM,
         moved / (count * MOVES),
-        float(np.mean(found)),
+        float(np.mean(suite_red)),
         tuple(_detection(copy.copy(suites), effect) for effect in EFFECTS),
     )
 
@@ -205,11 +205,11 @@ def simulate_first_nights(
     """
     suites = PairedSuites(world, rules, nights, np.random.default_rng(seed), history=0)
     quiet = copy.copy(suites).live(np.zeros(QUERIES))
-    found = []
+    shares = []
     for effect in FIRST_EFFECTS:
         slower = np.zeros(QUERIES)
         slower[:: QUERIES // SLOWED + 1] = math.log1p(effect)
-        found.append(float(copy.copy(suites).live(slower).red[:, slower > 0].mean()))
+        shares.append(float(copy.copy(suites).live(slower).red[:, slower > 0].mean()))
     return FirstNightTally(
         world.name,
         kind,
@@ -218,13 +218,13 @@ def simulate_first_nights(
         float(quiet.faster.sum()) / nights,
         float(quiet.undecided.mean()),
         2 * float(quiet.pairs.sum()) / (nights * QUERIES) / ONE_ARM,
-        tuple(found),
+        tuple(shares),
     )
 
 
 def bars_of_first(tally: FirstNightTally) -> list[GateBar]:
     """Return the bars of a first night."""
-    found = dict(zip(FIRST_EFFECTS, tally.found, strict=True))
+    shares = dict(zip(FIRST_EFFECTS, tally.found, strict=True))
     name = f"{tally.kind}, first night, {tally.world}"
     reached = [GateBar(f"{name}: false alarms", tally.alarms, 0.02)]
     wanted = {
@@ -234,7 +234,7 @@ def bars_of_first(tally: FirstNightTally) -> list[GateBar]:
     }
     for effect, share in wanted.get((tally.kind, tally.world), {}).items():
         text = f"{name}: {effect:.0%} slower found"
-        reached.append(GateBar(text, found[effect], share, at_least=True))
+        reached.append(GateBar(text, shares[effect], share, at_least=True))
     if (tally.kind, tally.world) == ("comparison", BAR_WORLD):
         reached.append(GateBar(f"{name}: undecided", tally.undecided, 0.10))
     return reached
@@ -273,8 +273,8 @@ def simulate_creeps(world: World, rules: Gate, nights: int, seed: int) -> CreepT
         shown += int(outcome.creep.any(axis=-1).sum())
         seen = outcome.creep
     lived = count * CREEP_NIGHTS
-    found = tuple(_creep_found(copy.copy(suites), *creep) for creep in CREEPS)
-    return CreepTally(world.name, lived, begun / lived, shown / lived, found)
+    shares = tuple(_creep_found(copy.copy(suites), *creep) for creep in CREEPS)
+    return CreepTally(world.name, lived, begun / lived, shown / lived, shares)
 
 
 def _creep_found(suites: PairedSuites, size: float, builds: int) -> float:
@@ -308,7 +308,7 @@ class GateBar:
 
 def bars(tally: WorldTally) -> list[GateBar]:
     """Return the bars of the gate."""
-    first = {effect: found[0] for effect, found in zip(EFFECTS, tally.detected, strict=True)}
+    first = {effect: shares[0] for effect, shares in zip(EFFECTS, tally.detected, strict=True)}
     return [
         GateBar("false alarms per night", tally.false_alarms, 0.02),
         GateBar("5 % slower seen in its first night", first[0.05], 0.75, at_least=True),
@@ -326,11 +326,11 @@ def bar_of_creeps(tally: CreepTally) -> GateBar:
 
 def bar_of_world(tally: WorldTally) -> list[GateBar]:
     """Return the bars of a world in which more happens than noise."""
-    found = [GateBar(f"{tally.world}: false alarms per night", tally.false_alarms, 0.02)]
+    reached = [GateBar(f"{tally.world}: false alarms per night", tally.false_alarms, 0.02)]
     if tally.world == MOVING_WORLD:
         text = f"{tally.world}: all 2.5 % slower, suite red in the first night"
-        found.append(GateBar(text, tally.suite_found, 0.90, at_least=True))
-    return found
+        reached.append(GateBar(text, tally.suite_found, 0.90, at_least=True))
+    return reached
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -363,9 +363,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             reached += bars_of_first(first)
     print(f"\n{'accepted builds':<41}{'creep':>9}{'nights':>9}" + "".join(map(_of_creep, CREEPS)))
     for number, world in enumerate(ACCEPTING):
-        found = simulate_creeps(world, rules, options.nights, options.seed + 1000 * number)
-        print(found, flush=True)
-        reached.append(bar_of_creeps(found))
+        creep = simulate_creeps(world, rules, options.nights, options.seed + 1000 * number)
+        print(creep, flush=True)
+        reached.append(bar_of_creeps(creep))
     print("\ndetection: first night / within 7 nights / with WATCH, in %")
     print(f"\nbars, at {BAR_WORLD}")
     print("\n".join(map(str, reached)))
@@ -391,8 +391,8 @@ def _line(tally: WorldTally) -> str:
     rates = (tally.alarms, tally.suite_alarms, tally.broken, tally.faster, tally.watches)
     text = f"{tally.world:<40}" + "".join(f"{rate:>9.4f}" for rate in rates)
     text += f"{tally.cost:>9.2f}{tally.moved_alarms:>9.3f}{100 * tally.suite_found:>8.0f}%"
-    for found in tally.detected:
-        text += f"{' / '.join(f'{100 * share:.0f}' for share in found):>16}"
+    for shares in tally.detected:
+        text += f"{' / '.join(f'{100 * share:.0f}' for share in shares):>16}"
     return text
 
 

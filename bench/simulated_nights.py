@@ -76,11 +76,11 @@ class World:
         shape = (*scale.shape, pairs)
         wide = scale[..., None, None]
         jvm = rng.standard_normal((*shape, 2) if self.fresh_jvm else (*scale.shape, 1, 2))
-        own = math.sqrt(1 - self.shared) * self._noise((*shape, 2), rng)
+        alone = math.sqrt(1 - self.shared) * self._noise((*shape, 2), rng)
         common = math.sqrt(self.shared) * self._noise((*shape, 1), rng)
         spiked = rng.random((*shape, 2)) < self.spikes
         spike = np.log1p(np.where(spiked, rng.exponential(0.3, (*shape, 2)), 0.0))
-        result: Array = wide * (JVM * jvm + own + common) + spike
+        result: Array = wide * (JVM * jvm + alone + common) + spike
         return result
 
     def _noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
@@ -126,7 +126,7 @@ class AcceptedLinks:
         """Add the link of a build that was accepted; keep the last ``most``."""
         added = ((self.shift, shift), (self.variance, deviation**2))
         return AcceptedLinks(
-            *(np.concatenate([x, y[..., None]], axis=-1)[..., -most:] for x, y in added)
+            *(np.concatenate([old, new[..., None]], axis=-1)[..., -most:] for old, new in added)
         )
 
     def creeps(self, shift: Array, deviation: Array, rules: Gate) -> NDArray[np.bool_]:

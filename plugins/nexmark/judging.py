@@ -82,7 +82,9 @@ def _judge_by_gate(night: Night, store: "Store") -> None:
     for arm, query in night.self_test.items():
         tested = store.paired_night(night.name, arms=(arm, Arm.BASELINE), queries=[query])
         judged = judge_pairs(tested, earlier, gate, Lineage())  # it is no candidate
-        (verdict,) = (x for x in judged if (x.query, x.metric) == (query, gate.metric))
+        (verdict,) = (
+            verdict for verdict in judged if (verdict.query, verdict.metric) == (query, gate.metric)
+        )
         slowed = arm == Arm.SLOWED
         row = SelfTestRow(
             kind="slowdown" if slowed else "aa",

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, JsonValue, TypeAdapter
 
@@ -76,6 +76,17 @@ class Run(Model):
 
 
 _RUNS = TypeAdapter(list[Run])
+
+
+class TimeSpent(NamedTuple):
+    """The time of a night, from its first application to the end of its last one.
+
+    ``around_s`` are the seconds between applications, ``timed`` is the number of timed ones.
+    """
+
+    whole_s: float
+    around_s: float
+    timed: int
 
 
 class ApplicationSpan(Model):
@@ -576,12 +587,13 @@ class RunDirectory:
         """Return when each application ran last, by its label."""
         return {span.label: span for span in self.applications()}
 
-    def overhead(self) -> tuple[float, int] | None:
-        """Return the seconds between applications, and how many were timed; None if none ran."""
+    def time_spent(self) -> TimeSpent | None:
+        """Return the time that the applications so far took; None if none ran."""
         if not (ran := self.applications()):
             return None
-        whole = max(each.end for each in ran) - min(each.start for each in ran)
-        return whole - sum(each.end - each.start for each in ran), sum(x.timed for x in ran)
+        whole_s = max(each.end for each in ran) - min(each.start for each in ran)
+        applications_s = sum(each.end - each.start for each in ran)
+        return TimeSpent(whole_s, whole_s - applications_s, sum(each.timed for each in ran))
 
     @property
     def _hosts(self) -> Path:

@@ -11,7 +11,7 @@ from nexmark.config import paths
 from nexmark.errors import NexmarkError
 from nexmark.judging import judge_night
 from nexmark.model import Value
-from nexmark.night.night_progress import say
+from nexmark.night.night_progress import duration, say
 from nexmark.night.plan import Night
 from nexmark.night.planning import query_names
 from nexmark.people import process_user, signed
@@ -45,6 +45,7 @@ def report() -> dict[str, Any]:
     directory = night.files.report
     with results_of(night) as opened, opened.at_one_moment() as store:
         written = write_report(directory, store, night.name)
+        steady_s = [row.steady_wall_s or 0.0 for row in store.repetitions(night.name)]
         evidence = write_evidence(directory, store, night.name)
     say(report_text(written))
     for problem in evidence.problems:
@@ -57,7 +58,7 @@ def report() -> dict[str, Any]:
         emit(written)
     except Exception as error:  # a night does not fail for its metrics
         say(f"metrics: not sent: {type(error).__name__}: {error}")
-    say(_overhead(night))
+    say(_time_line(night, sum(steady_s)))
     say(f"report: {directory}")
     say(f"raw rows: {without_secrets(paths.database_url())}")
     say(f"all files of the night: {night.directory}")
@@ -72,12 +73,19 @@ def report() -> dict[str, Any]:
     }
 
 
-def _overhead(night: Night) -> str:
-    if (found := night.files.overhead()) is None:
+def _time_line(night: Night, steady_s: float) -> str:
+    """Return how long the night was, and how much of it was steady measured work, in words.
+
+    ``steady_s`` is the length of the steady states of all repetitions.
+    """
+    if (spent := night.files.time_spent()) is None:
         return "harness: no application ran"
-    seconds, repetitions = found
-    each = f"{seconds / max(repetitions, 1):.1f} s per timed repetition"
-    return f"harness: {seconds:.0f} s around the applications, {each}"
+    each = f"{spent.around_s / max(spent.timed, 1):.1f} s per timed repetition"
+    share = f"{steady_s / max(spent.whole_s, 1.0):.0%} of {duration(spent.whole_s)}"
+    return (
+        f"harness: {spent.around_s:.0f} s around the applications, {each}; steady measured work: "
+        f"{share}"
+    )
 
 
 def verdict() -> None:

@@ -50,7 +50,9 @@ def acked(
     own build, and for another one unless its whole 95 % interval is above ``size``.
     """
     active, red = list(acks), [verdict for verdict in verdicts if verdict.bad]
-    return {x.key: ack for x in red for ack in active if ack.covers(x, build, moment)}
+    return {
+        verdict.key: ack for verdict in red for ack in active if ack.covers(verdict, build, moment)
+    }
 
 
 @dataclass(frozen=True)
@@ -82,19 +84,19 @@ def group_by_first_bad(history: Sequence[tuple[str, Sequence[Verdict]]]) -> list
     runs = [_run(verdict, nights) for verdict in (nights[-1] if nights else ()) if verdict.bad]
     runs.sort(key=lambda run: run[0])
     groups = grouped(runs, lambda run: (history[run[0]][0], run[1].verdict.metric))
-    return [Group(*key, tuple(alarm for _, alarm in own)) for key, own in groups.items()]
+    return [Group(*key, tuple(alarm for _, alarm in members)) for key, members in groups.items()]
 
 
 def _run(tonight: Verdict, nights: Sequence[Sequence[Verdict]]) -> tuple[int, Alarm]:
     """Return where the run of red nights that ends tonight began, and the alarm."""
     place, first, count = len(nights) - 1, tonight, 1
     for earlier in range(len(nights) - 2, -1, -1):
-        found = next((x for x in nights[earlier] if x.key == tonight.key), None)
-        if found is None or (found.bad and _reason(found) != _reason(tonight)):
+        before = next((verdict for verdict in nights[earlier] if verdict.key == tonight.key), None)
+        if before is None or (before.bad and _reason(before) != _reason(tonight)):
             continue
-        if not found.bad:
+        if not before.bad:
             break
-        place, first, count = earlier, found, count + 1
+        place, first, count = earlier, before, count + 1
     return place, Alarm(tonight, first.night, count)
 
 

@@ -144,8 +144,8 @@ def link_of(verdict: Verdict, teaches: bool = True, day: str = "") -> Link | Non
         return None
     shift, deviation = verdict.shift, verdict.noise
     if not deviation:
-        own = math.sqrt(EFFICIENCY / max(verdict.pairs, 1)) * verdict.spread
-        deviation = max(own, LEAST)
+        of_pairs = math.sqrt(EFFICIENCY / max(verdict.pairs, 1)) * verdict.spread
+        deviation = max(of_pairs, LEAST)
     elif wild(np.asarray(shift), np.asarray(deviation)):
         shift, deviation = _fresh(verdict) or (shift, deviation)
     said = (verdict.night, verdict.build, verdict.baseline_build, shift, deviation, day, teaches)
@@ -219,9 +219,13 @@ def chain_of(
     reached = _reached(weights, build)
     turns = _turns(links)
     if release is not None and release.build in reached | {build}:
-        first = next(i for i, x in enumerate(links) if release.build in (x.build, x.baseline))
-        own = next((i for i, turn in enumerate(turns) if turn.build == release.build), None)
-        after = sum(turn.first > first for turn in turns) if own is None else len(turns) - own - 1
+        first = next(
+            i for i, link in enumerate(links) if release.build in (link.build, link.baseline)
+        )
+        signed = next((i for i, turn in enumerate(turns) if turn.build == release.build), None)
+        after = (
+            sum(turn.first > first for turn in turns) if signed is None else len(turns) - signed - 1
+        )
         return _made(weights, build, Chain(*release, 0.0, 0.0, after, signed_off=True))
     taught = [i for i, link in enumerate(links) if link.teaches]
     oldest = taught[-nights] if nights is not None and len(taught) >= nights else 0
@@ -262,15 +266,15 @@ _Weights = dict[str, dict[str, tuple[float, float]]]
 
 
 def _weighed(links: Iterable[Link]) -> _Weights:
-    found: _Weights = {}
+    weights: _Weights = {}
     for link in links:
         if not link.build or link.build == link.baseline:
             continue
         weight = 1 / link.deviation**2
         for one, other, sign in ((link.build, link.baseline, 1), (link.baseline, link.build, -1)):
-            before = found.setdefault(one, {}).get(other, (0.0, 0.0))
-            found[one][other] = (before[0] + weight, before[1] + sign * weight * link.shift)
-    return found
+            before = weights.setdefault(one, {}).get(other, (0.0, 0.0))
+            weights[one][other] = (before[0] + weight, before[1] + sign * weight * link.shift)
+    return weights
 
 
 def _reached(weights: _Weights, build: str) -> set[str]:
@@ -328,7 +332,7 @@ def shared_noise(suite: float | None, noises: Sequence[float]) -> float:
     """
     if not suite or not noises:
         return 1.0
-    return max(1.0, suite * len(noises) / math.sqrt(math.fsum(x**2 for x in noises)))
+    return max(1.0, suite * len(noises) / math.sqrt(math.fsum(noise**2 for noise in noises)))
 
 
 def suite_chain(chains: Sequence[Chain], shared: float = 1.0) -> Chain | None:
@@ -337,10 +341,10 @@ def suite_chain(chains: Sequence[Chain], shared: float = 1.0) -> Chain | None:
     ``shared``: see ``shared_noise``. None where there is no chain.
     """
     sinces = [chain.since for chain in chains]
-    own = [chain for chain in chains if chain.since == max(sinces, key=sinces.count)]
-    if not own:
+    alike = [chain for chain in chains if chain.since == max(sinces, key=sinces.count)]
+    if not alike:
         return None
-    deviation = shared * math.sqrt(math.fsum(x.deviation**2 for x in own)) / len(own)
-    shift = math.fsum(x.shift for x in own) / len(own)
-    first = max(own, key=lambda chain: chain.accepted)
+    deviation = shared * math.sqrt(math.fsum(chain.deviation**2 for chain in alike)) / len(alike)
+    shift = math.fsum(chain.shift for chain in alike) / len(alike)
+    first = max(alike, key=lambda chain: chain.accepted)
     return replace(first, shift=shift, deviation=deviation)

@@ -64,9 +64,9 @@ class Bisection:
     def found(self) -> tuple[str, ...]:
         """The first bad build, once it has 95 %; or it and those before it that were skipped."""
         # Runs that no measurement tells apart: skipped builds and the next.
-        told = ~self._skipped | (self._counts > 0)
-        told[[0, -1]] = False, True
-        ends = np.nonzero(told)[0] + 1
+        told_apart = ~self._skipped | (self._counts > 0)
+        told_apart[[0, -1]] = False, True
+        ends = np.nonzero(told_apart)[0] + 1
         starts = np.concatenate(([1], ends[:-1]))
         likely = np.add.reduceat(self._probabilities(), starts)
         best = int(np.argmax(likely))

@@ -197,42 +197,52 @@ def dated_changes(nights: Sequence[Ratio]) -> list[ChangePoint]:
 
 def _linked(nights: Sequence[Ratio]) -> list[_Series]:
     """Return the nights as series, each on one scale and in the order of its nights."""
-    found: list[_Series] = []
+    linked: list[_Series] = []
     for index, night in enumerate(nights):
         if not math.isfinite(night.shift):
             continue
-        series = next((each for each in found if night.scale in each.offsets), None)
+        series = next((each for each in linked if night.scale in each.offsets), None)
         if series is None:
-            series = _begun(nights, index, found)
+            series = _begun(nights, index, linked)
         series.levels[index] = series.offsets[night.scale] + night.shift
-    return found
+    return linked
 
 
-def _begun(nights: Sequence[Ratio], index: int, found: list[_Series]) -> _Series:
+def _begun(nights: Sequence[Ratio], index: int, linked: list[_Series]) -> _Series:
     """Return the series that a new baseline is linked to, else a new one; it has its scale then."""
     moved = nights[index]
-    linking = [x for x in nights if (x.shape, x.build) == moved.scale and math.isfinite(x.shift)]
-    for series in reversed(found):
-        links = [series.offsets[x.scale] + x.shift for x in linking if x.scale in series.offsets]
+    linking = [
+        night
+        for night in nights
+        if (night.shape, night.build) == moved.scale and math.isfinite(night.shift)
+    ]
+    for series in reversed(linked):
+        links = [
+            series.offsets[night.scale] + night.shift
+            for night in linking
+            if night.scale in series.offsets
+        ]
         if links:
             series.offsets[moved.scale] = _offset(nights, index, series, links)
             return series
-    found.append(_Series(offsets={moved.scale: 0.0}))
-    return found[-1]
+    linked.append(_Series(offsets={moved.scale: 0.0}))
+    return linked[-1]
 
 
 def _offset(nights: Sequence[Ratio], index: int, series: _Series, links: Sequence[float]) -> float:
     """Return where the scale of a night begins: as it is linked, or so that the level goes on."""
     before = [(nights[i].night, level, nights[i].deviation) for i, level in series.levels.items()]
     same = takewhile(lambda night: night.scale == nights[index].scale, nights[index:])
-    after = [(x.night, x.shift, x.deviation) for x in same if math.isfinite(x.shift)]
+    after = [
+        (night.night, night.shift, night.deviation) for night in same if math.isfinite(night.shift)
+    ]
     last = [level for _, level, _ in before[_level_starts(before)[-1] :]]
     first = [level for _, level, _ in after[: [*_level_starts(after), len(after)][1]]]
     step = fmean(links) + median(first) - median(last)
     # A median of n is as uncertain as a mean of 2 n / pi.
     times = math.sqrt(1 / len(links) + math.pi / 2 * (1 / len(last) + 1 / len(first)))
     given = [deviation for _, _, deviation in before if deviation is not None and deviation > 0]
-    apart = [abs(y - x) for (_, x, _), (_, y, _) in pairwise(before)]
+    apart = [abs(later - earlier) for (_, earlier, _), (_, later, _) in pairwise(before)]
     usual = max(median(given or [0.0]), NORMAL * median(apart or [0.0]) / math.sqrt(2))
     noise = max(usual, _least_noise(np.asarray([level for _, level, _ in before])))
     believed = abs(step) > BEYOND * times * noise

@@ -331,8 +331,8 @@ def pairs_to_decide(final: Look, rules: Gate, bounds: Bounds) -> Array:
     with np.errstate(divide="ignore"):
         excluded = np.where(room > 0, (width / room) ** 2, np.inf)
         large = np.abs(final.shift) > math.log1p(rules.confirm_change)
-        found = np.where(large, (shown / final.shift) ** 2, np.inf)
-    needed: Array = np.maximum(np.ceil(np.minimum(excluded, found)), final.pairs + 1)
+        found_with = np.where(large, (shown / final.shift) ** 2, np.inf)
+    needed: Array = np.maximum(np.ceil(np.minimum(excluded, found_with)), final.pairs + 1)
     return needed
 
 

@@ -67,7 +67,9 @@ class Grade:
 def grade(canaries: Sequence[Canary], rules: Gate) -> Grade:
     """Return the worst grade of any reading; steady when there is none to say otherwise."""
     grades = (_grade(canary, rules) for canary in canaries)
-    return max(grades, key=lambda x: (x.steadiness, x.apart), default=Grade(Steadiness.STEADY))
+    return max(
+        grades, key=lambda each: (each.steadiness, each.apart), default=Grade(Steadiness.STEADY)
+    )
 
 
 def is_level(metric: str) -> bool:

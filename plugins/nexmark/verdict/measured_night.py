@@ -78,7 +78,7 @@ class Measured:
         rounds_ = (self.before, self.pairs, *self.later)[: rounds + 1]
         pairs = [pair for each in rounds_ for pair in each]
         used = [pair for pair in pairs if pair.complete or not whole] or pairs
-        return median_of(x.candidate for x in used), median_of(x.baseline for x in used)
+        return median_of(pair.candidate for pair in used), median_of(pair.baseline for pair in used)
 
 
 @dataclass(frozen=True)

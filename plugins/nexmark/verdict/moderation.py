@@ -66,17 +66,17 @@ def moderate(ratios: Array, usual: Array, rules: Gate) -> Moderated:
     few = (count_of(ratios) < FEW_PAIRS) & ~np.isnan(usual)
     noisier = np.where(few, np.minimum(OWN_SCALE * plain, AT_MOST * usual), OWN_SCALE * plain)
     scale = np.maximum(np.where(np.isnan(usual), suite, usual), noisier)
-    own = np.maximum(_winsorised(ratios, scale) ** 2, _SMALLEST_VARIANCE)
+    tonights = np.maximum(_winsorised(ratios, scale) ** 2, _SMALLEST_VARIANCE)
     degrees = np.where(np.isnan(plain), np.nan, _EFFICIENCY * (count_of(ratios) - 1))
-    typical = np.exp(_log_variance(own, degrees, enough))
+    typical = np.exp(_log_variance(tonights, degrees, enough))
     typical = np.where(enough, typical, rules.prior_deviation**2)
     expected = np.maximum(np.where(np.isnan(usual), typical, usual**2), _SMALLEST_VARIANCE)
-    share, prior = _smyth(own / expected, degrees)
+    share, prior = _smyth(tonights / expected, degrees)
     alone = np.where(np.isnan(usual), rules.prior_degrees, KNOWN_DEGREES)
     prior = np.where(enough, np.minimum(prior, MOST_DEGREES), alone)
     prior_variance = expected * np.where(enough, np.maximum(share, QUIETEST), 1.0)
-    prior = prior * _believed(own / prior_variance, degrees, prior)
-    variance = (prior * prior_variance + degrees * own) / (prior + degrees)
+    prior = prior * _believed(tonights / prior_variance, degrees, prior)
+    variance = (prior * prior_variance + degrees * tonights) / (prior + degrees)
     return Moderated(np.sqrt(variance), prior + degrees)
 
 
@@ -104,9 +104,9 @@ def _winsorised(ratios: Array, scale: Array) -> Array:
     return np.where(count > 1, np.sqrt(squares / np.maximum(count - 1, 1)), np.nan)
 
 
-def _log_variance(own: Array, degrees: Array, enough: Array) -> Array:
+def _log_variance(variances: Array, degrees: Array, enough: Array) -> Array:
     """Return the mean logarithm of the variances of a night, without the bias of few degrees."""
-    unbiased = np.log(own) - digamma(degrees / 2) + np.log(degrees / 2)
+    unbiased = np.log(variances) - digamma(degrees / 2) + np.log(degrees / 2)
     return np.where(enough, _robust_mean(unbiased), np.nan)
 
 

@@ -31,7 +31,9 @@ def other_order(names: Sequence[str]) -> tuple[str, str] | None:
 
     A date that can be read in two ways (3/4/2026) may be in order in either of them.
     """
-    readings: list[Callable[[str], Any]] = [partial(_moment, re.compile(x)) for x in _ORDERS]
+    readings: list[Callable[[str], Any]] = [
+        partial(_moment, re.compile(order)) for order in _ORDERS
+    ]
     dated = [name for name in names if any(read(name) for read in readings)]
     whole = [read for read in readings if all(map(read, dated))]
     if len(dated) > 1 and whole:
@@ -48,9 +50,9 @@ def _turned(names: Sequence[str], key: Callable[[str], Any]) -> tuple[str, str] 
 
 def _moment(order: re.Pattern[str], name: str) -> datetime | None:
     """Return the moment in a name, by a date of this order; None without one."""
-    if (found := order.search(name)) is None:
+    if (match := order.search(name)) is None:
         return None
-    parts = {part: int(text or 0) for part, text in found.groupdict().items() if part != "by"}
+    parts = {part: int(text or 0) for part, text in match.groupdict().items() if part != "by"}
     century = 2000 if parts["year"] < 100 else 0
     try:
         return datetime(**{**parts, "year": century + parts["year"]})  # type: ignore[arg-type]

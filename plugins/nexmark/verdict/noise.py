@@ -74,13 +74,13 @@ def learn(shifts: Array, spreads: Array, pairs: Array, floor: float) -> Noise:
     within = np.sqrt(EFFICIENCY / usual) * pair
     # The correction for few nights: Croux and Rousseeuw (1992).
     few = nights / (nights - 0.8)
-    own = NORMAL * few * nan_median(np.abs(shifts - nan_median(shifts)[..., None]))
-    share = np.where(within > 0, own / np.maximum(within, 1e-12), np.nan)
+    of_query = NORMAL * few * nan_median(np.abs(shifts - nan_median(shifts)[..., None]))
+    share = np.where(within > 0, of_query / np.maximum(within, 1e-12), np.nan)
     suite = nan_median(share)[..., None] * within
     count = np.maximum(np.sum(nights, axis=-1), 1)[..., None]
     indistinct = 1 + CHANCE / np.sqrt(count)
     of_suite = np.maximum(suite**2 - indistinct * within**2, 0.0)
-    beyond = np.maximum(own**2 - OWN_INDISTINCT * (within**2 + of_suite), 0.0)
+    beyond = np.maximum(of_query**2 - OWN_INDISTINCT * (within**2 + of_suite), 0.0)
     weight = nights / (nights + OWN_NIGHTS)
     nightly = np.sqrt(of_suite + weight * beyond)
     return Noise(pair, nightly, floor, nights.astype(np.float64))
@@ -148,18 +148,31 @@ class Past:
 
     def __init__(self, earlier: Earlier, metric: str, mode: Mode) -> None:
         """Keep what was measured; verdicts without numbers teach nothing."""
-        rows = [x for night in earlier for x in night if (x.metric, x.mode) == (metric, mode)]
-        self._suite_changed = {x.night for x in rows if x.query == SUITE and _changed(x)}
-        known = (x for x in rows if x.query != SUITE and x.shift is not None)
+        rows = [
+            verdict
+            for night in earlier
+            for verdict in night
+            if (verdict.metric, verdict.mode) == (metric, mode)
+        ]
+        self._suite_changed = {
+            verdict.night for verdict in rows if verdict.query == SUITE and _changed(verdict)
+        }
+        known = (
+            verdict for verdict in rows if verdict.query != SUITE and verdict.shift is not None
+        )
         self._rows = grouped(known, lambda row: row.query)
         names = dict.fromkeys(night[0].night for night in earlier if night)
         self._places = {name: place for place, name in enumerate(names)}
 
     def history(self, queries: Sequence[str], baseline: Mapping[str, str], nights: int) -> Learned:
         """Return the last ``nights`` nights of each query, (queries, nights), NaN in front."""
-        same = ([x for x in self._rows.get(query, ()) if not _changed(x)] for query in queries)
+        same = (
+            [row for row in self._rows.get(query, ()) if not _changed(row)] for query in queries
+        )
         series = [rows[-nights:] for rows in same]
-        slower, faster = zip(*(self._drift(x, baseline.get(x, "")) for x in queries), strict=True)
+        slower, faster = zip(
+            *(self._drift(query, baseline.get(query, "")) for query in queries), strict=True
+        )
         shifts = [_about_own_level(rows) for rows in series]
         spreads = _table([[row.spread for row in rows] for rows in series], nights)
         pairs = _table([[row.pairs for row in rows] for rows in series], nights)
@@ -174,8 +187,8 @@ class Past:
             for row, value in zip(rows, values, strict=True):
                 if row.night not in self._suite_changed:
                     table[place, self._places[row.night]] = value
-        found = [float(value) for value in suite_shifts(table) if not np.isnan(value)]
-        return np.ravel(_table([found[-nights:]], nights))
+        suite = [float(value) for value in suite_shifts(table) if not np.isnan(value)]
+        return np.ravel(_table([suite[-nights:]], nights))
 
     def _drift(self, query: str, baseline: str) -> tuple[float, float]:
         """Return the sums after the last night; 0 where another build was accepted since."""

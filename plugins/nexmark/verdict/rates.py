@@ -56,13 +56,13 @@ class Rates:
     @property
     def words(self) -> str:
         """One line: the rates and how bad they may be in truth."""
-        alarms, found = self.false_alarms, self.recall
+        alarms, slowdowns = self.false_alarms, self.recall
         parts = [f"{alarms.hits} of {alarms.count} A/A pair sets alarmed"]
         if alarms.rate is not None:
             parts[0] += f" ({_percent(alarms.rate)}, at most {_percent(alarms.hi)})"
-        parts.append(f"{found.hits} of {found.count} seeded slowdowns found")
-        if found.rate is not None:
-            parts[1] += f" ({_percent(found.rate)}, at least {_percent(found.lo)})"
+        parts.append(f"{slowdowns.hits} of {slowdowns.count} seeded slowdowns found")
+        if slowdowns.rate is not None:
+            parts[1] += f" ({_percent(slowdowns.rate)}, at least {_percent(slowdowns.lo)})"
         if self.version is not None:
             parts.append(f"gate version {self.version}")
         return f"self-test: {', '.join(parts)}"
@@ -71,8 +71,10 @@ class Rates:
 def rates(results: Iterable[tuple[Test, bool | None]], version: int | None = None) -> Rates:
     """Return the rates of tests, each with whether it ``alarmed``, of a ``version`` of the gate."""
     seen = Counter(results)
-    alarms, found = (rate(seen[test, True] + seen[test, False], seen[test, True]) for test in Test)
-    return Rates(alarms, found, version)
+    alarms, slowdowns = (
+        rate(seen[test, True] + seen[test, False], seen[test, True]) for test in Test
+    )
+    return Rates(alarms, slowdowns, version)
 
 
 def rate(count: int, hits: int) -> Rate:

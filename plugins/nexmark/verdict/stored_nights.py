@@ -85,8 +85,8 @@ def read_nights(lines: Iterable[str]) -> list[MeasuredNight]:
     if not nights:
         raise MalformedError(1, "there are no rows; nothing can be judged")
     made = list[MeasuredNight]()
-    for name, own in nights.items():
-        night = _night(name, own)
+    for name, of_night in nights.items():
+        night = _night(name, of_night)
         if not night.expected:
             lately = {one.query for before in made[-REMEMBERED:] for one in before.measured}
             night = replace(night, expected=tuple(sorted(lately, key=_natural)))
@@ -134,7 +134,9 @@ def _header(cells: Sequence[str], line: int) -> Mapping[str, int]:
 def _row(cells: Sequence[str], places: Mapping[str, int], line: int) -> _Row:
     if len(cells) <= max(places.values()):
         raise MalformedError(line, f"{len(cells)} cells, the first line has more columns")
-    text = dict.fromkeys(OPTIONAL, "") | {x: cells[place].strip() for x, place in places.items()}
+    text = dict.fromkeys(OPTIONAL, "") | {
+        column: cells[place].strip() for column, place in places.items()
+    }
     for column in ("night", "query", "metric"):
         if not text[column]:
             raise MalformedError(line, f"{column} is empty")
@@ -205,15 +207,21 @@ def _natural(name: str) -> list[tuple[str, int, str]]:
 
 
 def _night(name: str, rows: Sequence[_Row]) -> MeasuredNight:
-    figures, readings = ([x for x in rows if (x.query == CANARY) == canary] for canary in (0, 1))
+    figures, readings = (
+        [row for row in rows if (row.query == CANARY) == canary] for canary in (0, 1)
+    )
     series = grouped(figures, lambda row: (row.query, row.metric))
     measured = []
     for query, metric in sorted(series, key=lambda key: (_natural(key[0]), key[1])):
         of_query = series[query, metric]
-        first, *later = rounds_of(((x.stage, x.pair, x.arm, x.value) for x in of_query), ARMS)
+        first, *later = rounds_of(
+            ((row.stage, row.pair, row.arm, row.value) for row in of_query), ARMS
+        )
         measured.append(Measured(query, metric, first, tuple(later), of_query[-1].basis))
     in_order = sorted((row for row in readings if row.of_host), key=_moment)
-    of_hosts = canaries_of((x.metric, x.host or "", x.group, x.arm, x.value) for x in in_order)
+    of_hosts = canaries_of(
+        (row.metric, row.host or "", row.group, row.arm, row.value) for row in in_order
+    )
     groups = {canary.group for canary in of_hosts}
     expected = tuple(dict.fromkeys(query for row in rows for query in row.queries))
     return MeasuredNight(
@@ -238,9 +246,10 @@ def _canaries(rows: Sequence[_Row]) -> Iterator[Canary]:
         rest = values[-half:]  # all where half is 0
         yield Canary(metric, tuple(values[:half]), tuple(rest))
         groups = grouped(ordered, lambda row: (row.stage, row.pair)).values()
-        ends = [(own[0].value, own[-1].value) for own in groups if len(own) > 1]
+        ends = [(group[0].value, group[-1].value) for group in groups if len(group) > 1]
         if len(groups) > 1 and ends:
-            yield Canary(metric, tuple(x for x, _ in ends), tuple(x for _, x in ends))
+            before, after = zip(*ends, strict=True)
+            yield Canary(metric, tuple(before), tuple(after))
 
 
 def _moment(row: _Row) -> tuple[int, int, bool, float, int]:

@@ -61,12 +61,12 @@ def test_an_instance_that_is_tried_again_has_its_own_turn(tmp_path: Path) -> Non
 
 def test_of_an_application_that_ran_twice_the_last_time_counts(tmp_path: Path) -> None:
     files = RunDirectory(tmp_path)
-    assert files.overhead() is None
+    assert files.time_spent() is None
     for start, timed in ((0, False), (10, True), (30, True)):
         label = "q5 rep-1" if timed else "verify"
         files.add_application(ApplicationSpan(label=label, start=start, end=start + 5, timed=timed))
     assert files.last_spans()["q5 rep-1"].start == 30
-    assert files.overhead() == (20.0, 2)
+    assert files.time_spent() == (35.0, 20.0, 2)
 
 
 def test_whatever_ends_the_work_its_reason_is_kept_in_each_directory(tmp_path: Path) -> None:

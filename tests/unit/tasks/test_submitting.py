@@ -99,7 +99,9 @@ def test_spark_submit_gets_what_the_night_decided(night: Night) -> None:
     assert "--deploy-mode client " in words
     assert "--name nexmark q5 rep-1 " in words
     assert words.endswith(" run_query.py --query q5")
-    assert night.files.overhead() == (0.0, 1)
+    spent = night.files.time_spent()
+    assert spent is not None
+    assert (spent.around_s, spent.timed) == (0.0, 1)
 
 
 def test_spark_submit_gets_no_variable_of_the_tasks_process(
