@@ -106,9 +106,13 @@ def build(
 def _undecided(run: str, context: typer.Context) -> tuple[str, dict[str, Any]]:
     """Return the engine of a run, and the params of a run that goes on with it.
 
-    {} where it left nothing undecided; BadParameter for an option that the run has decided.
+    {} where it left nothing undecided. A night may have compared its queries with several builds;
+    the params are for the first of them, and what is left for another command is said.
+    BadParameter for an option that the run has decided, and for a query that is not undecided.
     """
-    allowed = {"continued", "pairs", "minutes", "until"}
+    from nexmark.night.planning import query_names
+
+    allowed = {"continued", "pairs", "minutes", "until", "queries"}
     for name, value in context.params.items():
         if name not in allowed and value:
             problem = (
@@ -117,21 +121,30 @@ def _undecided(run: str, context: typer.Context) -> tuple[str, dict[str, Any]]:
             raise typer.BadParameter(problem)
     with option.opened(None) as store:
         night = store.find_run(run)
-        open_ = [
-            verdict.query
+        undecided = {
+            verdict.query: verdict.baseline_build
             for verdict in store.verdicts(night.id)
             if verdict.decides and verdict.value is Value.UNDECIDED and verdict.query != SUITE
-        ]
+        }
+        asked = query_names(context.params["queries"])
+        if decided := [query for query in asked if query not in undecided]:
+            problem = f"{run} left {', '.join(undecided) or 'no query'} undecided"
+            raise typer.BadParameter(f"--queries: {problem}; leave out {', '.join(decided)}")
+        open_ = {query: undecided[query] for query in asked or undecided}
         if not open_:
             return night.engine, {}
-        (baseline,) = {night.baselines[query] for query in open_ if night.baselines}
+        baseline = next(iter(open_.values()))
+        queries = [query for query, build in open_.items() if build == baseline]
+        if others := [query for query in open_ if query not in queries]:
+            command = f"nexmark build --continue '{night.id}' --queries {','.join(others)}"
+            show_line(f"{', '.join(others)}: compared with another build; go on with {command}")
         return night.engine, {
             "build": store.build(night.build_id).source,
             "against": store.build(baseline).source,
             "engine": night.engine,
             "workload": night.workload,
             "cluster": night.cluster,
-            "queries": ",".join(open_),
+            "queries": ",".join(queries),
             "repetitions": night.repetitions,
             "candidate_conf": dict(night.candidate_conf or {}) or None,
         }

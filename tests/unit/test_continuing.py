@@ -1,0 +1,96 @@
+"""`nexmark build --continue` goes on with what a night left undecided, and with nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nexmark.cli import night_runner
+from nexmark.cli.app import main
+from nexmark.config import BUILD_DAG_ID, Config, paths
+from nexmark.model import Value
+from nexmark.store import BuildRecord, open_store
+from tests.unit.store.night_builder import OK, judged
+
+Ran = list[tuple[str, str, dict[str, Any]]]
+
+
+@pytest.fixture
+def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ran:
+    """In place of the night that would run: its DAG, engine and params."""
+    monkeypatch.setenv("NEXMARK_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("NEXMARK_DB", raising=False)
+    started: Ran = []
+
+    def run_night(config: Config, dag: str, engine: str, params: Mapping[str, Any]) -> int:
+        started.append((dag, engine, dict(params)))
+        return 0
+
+    monkeypatch.setattr(night_runner, "run_night", run_night)
+    return started
+
+
+def night(**values: Value) -> str:
+    """Record a night of 4.3.0 against 4.2.1 (q7: 4.1.4); return its name."""
+    builds = {"q7": "sha-414"}
+    verdicts = [
+        replace(OK, query=query, value=value, baseline_build=builds.get(query, "sha-421"))
+        for query, value in values.items()
+    ]
+    with open_store(paths.database_url()) as store:
+        return judged(
+            store,
+            1,
+            *verdicts,
+            queries=tuple(values),
+            build=BuildRecord("sha-430", "4.3.0", "pypi:4.3.0"),
+            baselines={query: builds.get(query, "sha-421") for query in values},
+            baseline_builds=[
+                BuildRecord("sha-421", "4.2.1", "pypi:4.2.1"),
+                BuildRecord("sha-414", "4.1.4", "pypi:4.1.4"),
+            ],
+        )
+
+
+def test_what_is_undecided_goes_on_against_the_same_build(
+    ran: Ran, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = night(q0=Value.OK, q5=Value.UNDECIDED, q7=Value.UNDECIDED, q9=Value.UNDECIDED)
+    assert main(["build", "--continue", run, "--minutes", "20"]) == 0
+    ((dag, engine, params),) = ran
+    assert (dag, engine) == (BUILD_DAG_ID, "spark-4.3.0")
+    assert params["queries"] == "q5,q9"
+    assert (params["build"], params["against"]) == ("pypi:4.3.0", "pypi:4.2.1")
+    assert params["budget_minutes"] == 20
+    command = f"nexmark build --continue '{run}' --queries q7"
+    assert f"q7: compared with another build; go on with {command}" in capsys.readouterr().out
+    assert main(["build", "--continue", run, "--queries", "q7"]) == 0
+    assert (ran[1][2]["queries"], ran[1][2]["against"]) == ("q7", "pypi:4.1.4")
+
+
+def test_where_all_is_decided_nothing_runs(ran: Ran, capsys: pytest.CaptureFixture[str]) -> None:
+    run = night(q0=Value.OK, q5=Value.REGRESSION)
+    assert main(["build", "--continue", run]) == 0
+    assert ran == []
+    assert "every query is decided; there is nothing to go on with" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--queries", "q0"], "left q5 undecided; leave out q0"),
+        (["--workload", "small"], "--continue keeps what the run compared; leave out --workload"),
+        (["--against", "pypi:4.1.4"], "leave out --against"),
+    ],
+)
+def test_what_the_run_has_decided_is_refused(
+    ran: Ran, arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = night(q0=Value.OK, q5=Value.UNDECIDED)
+    assert main(["build", "--continue", run, *arguments]) != 0
+    assert ran == []
+    assert says in " ".join(capsys.readouterr().err.split())
