@@ -48,7 +48,7 @@ def _ack(store: Store, row: AcceptanceRow, tonight: Verdict) -> Iterator[Ack]:
     from nexmark.verdict.acks import Ack
 
     of_that_night = store.verdicts(row.night_id)
-    accepted = next((x for x in of_that_night if x.query == row.query and x.decides), None)
+    accepted = next((one for one in of_that_night if one.query == row.query and one.decides), None)
     if accepted is None or row.build_id is None:
         return
     if not accepted.bad or accepted.value in WITHOUT_SIZE:  # it was not slower in itself

@@ -14,7 +14,6 @@ from nexmark.cluster.hosts.samplers import clock_offset
 from nexmark.cluster.hosts.ssh import HostError
 from nexmark.cluster.lease import ClusterError
 from nexmark.config import SshCluster
-from nexmark.config.clusters import PORTS
 from nexmark.config.fields import mebibytes
 from nexmark.engines.prerequisites import files_problem
 from nexmark.model import Arm
@@ -190,8 +189,11 @@ def listening(config: SshCluster, hosts: Sequence[Host], mark: str) -> bool:
 def ports_of(config: SshCluster, host: str) -> dict[str, str]:
     """Return the ports of the daemon of a host, with the address that it listens on."""
     machine = config.hosts[host]
-    names = [name for name in PORTS if name.startswith(machine.role)]
-    return {str(getattr(config, name)): machine.address for name in names}
+    return {
+        str(port): machine.address
+        for name, port in config.ports.items()
+        if name.startswith(machine.role)
+    }
 
 
 def judge(

@@ -32,7 +32,6 @@ from nexmark.cluster.hosts.host import program_command, program_input, program_r
 from nexmark.cluster.hosts.samplers import executor_of, pattern_of, wait_until_whole
 from nexmark.cluster.lease import ClusterError
 from nexmark.config import EmbeddedCluster
-from nexmark.config.clusters import PORTS
 from nexmark.config.fields import mebibytes
 from nexmark.engines.build import spark_version
 from nexmark.engines.prerequisites import java_program
@@ -113,8 +112,7 @@ class LocalCluster(SparkCluster):
     def _taken_ports(self) -> list[str]:
         ours = set(owned(self.mark))
         problems = []
-        for name in PORTS:
-            port = getattr(self.config, name)
+        for name, port in self.config.ports.items():
             if is_free(port) or (holder := listener(port)) in ours:
                 continue
             who = f"process {holder.pid} ({holder.command})" if holder else "another process"
@@ -192,7 +190,7 @@ class LocalCluster(SparkCluster):
             what: master or worker.
         """
         deadline = time.monotonic() + self.config.start_timeout_s
-        ports = [getattr(self.config, name) for name in PORTS if name.startswith(what)]
+        ports = [port for name, port in self.config.ports.items() if name.startswith(what)]
         while not (ready() and all(listens(process, port) for port in ports)):
             if not process.alive:
                 raise ClusterError(f"Spark {what}: ended while it started; {self._why(log)}")

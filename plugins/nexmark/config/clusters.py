@@ -19,7 +19,6 @@ from nexmark.model import Arm
 
 LOOPBACK = "127.0.0.1"
 
-PORTS = ("master_port", "master_ui_port", "worker_port", "worker_ui_port")
 LAST_PORT = 65535
 
 _Name: TypeAlias = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
@@ -49,9 +48,19 @@ class Cluster(Model):
     start_timeout_s: Annotated[int, Field(ge=5, le=600)] = 90
     history_server: WebAddress | None = None
 
+    @property
+    def ports(self) -> dict[str, int]:
+        """The ports of the daemons, by their keys; the names begin with the daemon's role."""
+        return {
+            "master_port": self.master_port,
+            "master_ui_port": self.master_ui_port,
+            "worker_port": self.worker_port,
+            "worker_ui_port": self.worker_ui_port,
+        }
+
     @model_validator(mode="after")
     def _ports_differ(self) -> "Cluster":
-        ports = [getattr(self, name) for name in PORTS]
+        ports = self.ports.values()
         both = {*ports, *(port + self.baseline_ports for port in ports)}
         if len(both) != 2 * len(ports):
             problem = "the four ports, and these plus baseline_ports, must differ"
@@ -61,13 +70,13 @@ class Cluster(Model):
         return self
 
     def of_arm(self, arm: str) -> Self:
-        """The cluster that `arm` runs on: the candidate on this one, the baseline on its twin.
+        """Return the cluster that `arm` runs on: this one, or its twin for the baseline.
 
         Both are on the same hosts at the same time; they share no port, directory or connection.
         """
         if arm == Arm.CANDIDATE:
             return self
-        ports = {name: getattr(self, name) + self.baseline_ports for name in PORTS}
+        ports = {name: port + self.baseline_ports for name, port in self.ports.items()}
         name = f"{self.name}-{Arm.BASELINE}"
         connection = f"{self.spark_connection}_{Arm.BASELINE}"
         return self.model_copy(update={**ports, "name": name, "spark_connection": connection})
@@ -122,7 +131,7 @@ class Machine(Model):
         return self
 
     def slots(self, cores: int, memory: int) -> int:
-        """How many executors fit, each with `cores` cores and `memory` MiB."""
+        """Return how many executors fit, each with `cores` cores and `memory` MiB."""
         if self.cores is None or self.memory is None:
             return 0
         return min(self.cores // cores, mebibytes(self.memory) // memory)
@@ -156,10 +165,11 @@ class SshCluster(Cluster):
     def _hosts_fit(self) -> "SshCluster":
         masters = [name for name, host in self.hosts.items() if host.role == "master"]
         if len(masters) != 1:
-            found = " and ".join(masters) or "none"
-            raise ValueError(f"exactly one host is the master, there is {found}; correct the roles")
-        for field in ("address", "connection"):
-            values = [getattr(host, field) for host in self.hosts.values()]
+            named = " and ".join(masters) or "none"
+            raise ValueError(f"exactly one host is the master, there is {named}; correct the roles")
+        addresses = [host.address for host in self.hosts.values()]
+        connections = [host.connection for host in self.hosts.values()]
+        for field, values in (("address", addresses), ("connection", connections)):
             if len(set(values)) != len(values):
                 raise ValueError(f"two hosts have the same {field}; give each its own")
         size = self.executor_cores, mebibytes(self.executor_memory)

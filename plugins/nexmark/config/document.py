@@ -29,18 +29,18 @@ class Document:
     lines: Mapping[Key, int]
 
     def where(self, key: Key) -> str:
-        """The file, the line of the nearest key that exists, and `key`."""
+        """Return the file, the line of the nearest key that exists, and `key`."""
         above = (key[:length] for length in range(len(key), -1, -1))
         line = next((self.lines[each] for each in above if each in self.lines), 1)
         place = f"{display(self.path)}:{line}"
         return ": ".join([place, ".".join(map(str, key))] if key else [place])
 
     def error(self, key: Key, problem: str) -> ConfigError:
-        """The error to raise for `key`."""
+        """Return the error to raise for `key`."""
         return ConfigError(f"{self.where(key)}: {problem}")
 
     def validated(self, key: Key, model: type[_M], value: Mapping[str, Any]) -> _M:
-        """The value at `key` as `model`; ConfigError for the first thing that is wrong."""
+        """Return the value at `key` as `model`; ConfigError for the first thing that is wrong."""
         try:
             return model.model_validate(value)
         except ValidationError as errors:
@@ -61,7 +61,7 @@ def display(path: Path) -> str:
 
 
 def read_text(path: Path) -> str:
-    """The text of `path`; ConfigError for a file that is missing or cannot be read as UTF-8."""
+    """Return the text of `path`; ConfigError if it is missing or cannot be read as UTF-8."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -118,7 +118,7 @@ _QUOTES = "or put a text in quotes"
 
 
 def _misread(written: str, value: object) -> str:
-    """What is wrong with a spelling that YAML reads as `value`."""
+    """Return what is wrong with a spelling that YAML reads as `value`."""
     if isinstance(value, float) and not math.isfinite(value):
         return f"{written!r} is no finite number"
     words = {"None": "nothing", "True": "true", "False": "false"}
@@ -196,14 +196,14 @@ _EXPECTED = {
 
 
 def place_of(error: Mapping[str, Any]) -> Key:
-    """The keys down to the value that is wrong."""
+    """Return the keys down to the value that is wrong."""
     cause = error.get("ctx", {}).get("error")
     below = cause.keys if isinstance(cause, KeyedError) else ()
     return (*(part for part in error["loc"] if part != "[key]"), *below)
 
 
 def problem_of(error: Mapping[str, Any], model: type[BaseModel], at: Key) -> str:
-    """The problem and the remedy."""
+    """Return the problem and the remedy."""
     kind, value = error["type"], error["input"]
     if kind == "extra_forbidden":
         known = [name for name in _fields(model, at[:-1]) if name != "name"]
@@ -221,7 +221,7 @@ def problem_of(error: Mapping[str, Any], model: type[BaseModel], at: Key) -> str
 
 
 def _fields(model: type[BaseModel], at: Key) -> list[str]:
-    """The keys that `model` knows at the path `at`."""
+    """Return the keys that `model` knows at the path `at`."""
     current: Any = model
     for part in at:
         hints = typing.get_type_hints(current) if isinstance(current, type) else {}

@@ -103,7 +103,7 @@ class Experiment(Model):
         return self
 
     def kind_of(self, arm: str) -> InputKind:
-        """Where the arm reads its events from."""
+        """Return where the arm reads its events from."""
         return self.arms[arm].source or self.source
 
 
@@ -131,12 +131,12 @@ class Notification(Model):
     where: str = ""
 
     def error(self, problem: str) -> ConfigError:
-        """The error to raise for this entry."""
+        """Return the error to raise for this entry."""
         return ConfigError(f"{self.where}: {problem}")
 
 
 def load_notifications(directory: Path | None = None) -> list[Notification]:
-    """The notifiers that are configured; none where there is no such file.
+    """Return the notifiers that are configured; none where there is no such file.
 
     Raises ConfigError, as `load` does.
     """
@@ -162,11 +162,11 @@ def _entry(document: Document, place: int, entry: object) -> Notification:
 
 
 def _secret_in(value: Any, name: str = "") -> str:
-    """The name of the first secret in a notifier's arguments, at any depth, or ''."""
+    """Return the name of the first secret in a notifier's arguments, at any depth, or ''."""
     if isinstance(value, Mapping):
-        return next((x for x in (_secret_in(v, str(k)) for k, v in value.items()) if x), "")
+        return next(filter(None, (_secret_in(v, str(k)) for k, v in value.items())), "")
     if isinstance(value, list | tuple):
-        return next((x for x in (_secret_in(v, name) for v in value) if x), "")
+        return next(filter(None, (_secret_in(v, name) for v in value)), "")
     text = "" if value is None else str(value)
     told_by = "" if name.endswith("conn_id") else name  # the name of a connection is none
     return name if is_secret(told_by, text) else ""

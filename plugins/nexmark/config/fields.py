@@ -22,7 +22,7 @@ _KEPT_BACK = re.compile(r"spark\.authenticate\.secret|spark\.ssl.*Password.*")
 
 
 def _shown_problem(name: str, value: str) -> str:
-    """Why a Spark conf cannot be given without showing a secret on a command line, or ''."""
+    """Return why a Spark conf cannot be given without showing a secret on a command line, or ''."""
     if not is_secret(name, value):
         return ""
     if _OPTIONS.fullmatch(name):
@@ -69,7 +69,7 @@ def check_conf(key: str, value: str) -> None:
 
 
 def is_reserved(key: str) -> bool:
-    """Whether the benchmark sets the conf itself."""
+    """Tell whether the benchmark sets the conf itself."""
     return any(key == name or key.startswith(f"{name}.") for name in RESERVED_CONFS)
 
 
@@ -200,7 +200,7 @@ def check_tarball(location: str) -> str:
 
 
 def local_path(location: str) -> Path | None:
-    """The path of a tarball on this machine, None for one on the web."""
+    """Return the path of a tarball on this machine, None for one on the web."""
     if "://" not in location:
         return Path(location).expanduser()
     parts = urlsplit(location)

@@ -86,8 +86,11 @@ class Gate(Model):
 
     @model_validator(mode="after")
     def _checks(self) -> "Gate":
-        for name in ("canary", "canary_memory"):
-            unsteady, bound = getattr(self, f"{name}_unsteady"), getattr(self, f"{name}_bound")
+        limits = (
+            ("canary", self.canary_unsteady, self.canary_bound),
+            ("canary_memory", self.canary_memory_unsteady, self.canary_memory_bound),
+        )
+        for name, unsteady, bound in limits:
             if unsteady > bound:
                 raise ValueError(f"{name}_unsteady is {unsteady:g}, above {name}_bound; lower it")
         for name, rules in (("", self), ("comparison.", self.comparison)):
@@ -116,5 +119,5 @@ class Gate(Model):
         return self.model_copy(update=dict(self.comparison))
 
     def bound(self, query: str, workload: str) -> float:
-        """The bound for `query`: its own, else the workload's, else the default."""
+        """Return the bound for `query`: its own, else the workload's, else the default."""
         return self.queries.get(query, self.workloads.get(workload, self.max_ratio))

@@ -103,7 +103,7 @@ def load(directory: Path | None = None) -> Config:
 
 
 def load_experiments(directory: Path | None = None) -> dict[str, Experiment]:
-    """The experiments by name; none where there is no such file.
+    """Return the experiments by name; none where there is no such file.
 
     Raises ConfigError, as `load` does.
     """
@@ -111,12 +111,12 @@ def load_experiments(directory: Path | None = None) -> dict[str, Experiment]:
     if not path.exists():
         return {}
     document = read(path)
-    found = {}
+    experiments = {}
     for name, value in _section(document, "experiments"):
         key = ("experiments", name)
         where = document.where(key)
-        found[name] = document.validated(key, Experiment, {**value, "where": where})
-    return found
+        experiments[name] = document.validated(key, Experiment, {**value, "where": where})
+    return experiments
 
 
 def load_gate(path: Path | None = None) -> Gate:
@@ -129,7 +129,7 @@ def load_gate(path: Path | None = None) -> Gate:
 
 
 def profile_path(profile: str, directory: Path | None = None) -> Path:
-    """The Spark properties file of a conf profile, e.g. `include/conf/spark/default.conf`."""
+    """Return the properties file of a conf profile, e.g. `include/conf/spark/default.conf`."""
     return (directory or paths.conf_dir()) / "spark" / f"{profile}.conf"
 
 
@@ -144,7 +144,7 @@ def _workloads(document: Document) -> Iterator[tuple[str, Workload]]:
 
 
 def _clusters(document: Document) -> Iterator[tuple[str, AnyCluster]]:
-    """The clusters; the `kind` of an entry selects its model."""
+    """Yield the clusters; the `kind` of an entry selects its model."""
     for name, value in _section(document, "clusters"):
         key = ("clusters", name)
         if "kind" not in value:
@@ -206,7 +206,7 @@ _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def read_profile(path: Path) -> Mapping[str, str]:
-    """The confs of a profile.
+    """Return the confs of a profile.
 
     Raises ConfigError naming file and line: a file that cannot be read, a conf that is there
     twice, has no value, or is not for a user to set.
@@ -229,13 +229,13 @@ def read_profile(path: Path) -> Mapping[str, str]:
 def conf_entries(text: str) -> Iterator[tuple[int, str, str]]:
     """Line, key and value of the entries of a properties file, as Java reads it."""
     for number, line in _logical_lines(text):
-        found = _ENTRY.fullmatch(line)
-        assert found is not None
-        yield number, _unescaped(found[1]), _unescaped(found[2])
+        entry = _ENTRY.fullmatch(line)
+        assert entry is not None
+        yield number, _unescaped(entry[1]), _unescaped(entry[2])
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """The entries with the numbers of their lines; a backslash at the end goes on in the next."""
+    """Yield the entries with their line numbers; a backslash at the end goes on in the next."""
     entry, began = "", 0
     for number, line in enumerate([*text.splitlines(), ""], start=1):
         line = line.lstrip(" \t\f")
@@ -253,8 +253,8 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 def _unescaped(text: str) -> str:
     """`text` without its backslashes."""
 
-    def character(found: re.Match[str]) -> str:
-        escape = found[1]
+    def character(match: re.Match[str]) -> str:
+        escape = match[1]
         return chr(int(escape[1:], 16)) if len(escape) > 1 else _ESCAPED.get(escape, escape)
 
     return _ESCAPE.sub(character, text)

@@ -43,7 +43,8 @@ class BuildSource(Model):
 
     @model_validator(mode="after")
     def _one_kind(self) -> "BuildSource":
-        kinds = [k for k in ("pypi", "tarball", "directory") if getattr(self, k) is not None]
+        given = {"pypi": self.pypi, "tarball": self.tarball, "directory": self.directory}
+        kinds = [kind for kind, value in given.items() if value is not None]
         if len(kinds) != 1:
             needed = "a build needs exactly one of pypi, tarball and directory"
             raise ValueError(f"{needed}, there is {' and '.join(kinds) or 'none'}; keep one")
@@ -64,9 +65,9 @@ def _dated(value: object) -> object:
     """Refuse a template that is the same for every date, or that has anything else in it."""
     if not isinstance(value, str):
         return value  # pydantic says what is wrong with it
-    for found in re.findall(r"\{\{.*?\}\}|\{[%#].*?[%#]\}|\{\{|\}\}", value):
-        if not _DATE.fullmatch(found):
-            raise ValueError(f"{found} is not known; write {{{{ ds }}}} or {{{{ ds_nodash }}}}")
+    for template in re.findall(r"\{\{.*?\}\}|\{[%#].*?[%#]\}|\{\{|\}\}", value):
+        if not _DATE.fullmatch(template):
+            raise ValueError(f"{template} is not known; write {{{{ ds }}}} or {{{{ ds_nodash }}}}")
     if not _DATE.search(value):
         raise ValueError(
             f"{value!r} is the same for every date; write {{{{ ds }}}} (2026-11-03) or "
@@ -86,9 +87,9 @@ class Snapshots(Model):
     sha512: Dated
 
     def of(self, day: date) -> tuple[str, str]:
-        """Where the tarball of `day` is, and the file with its SHA-512."""
+        """Return where the tarball of `day` is, and the file with its SHA-512."""
         dates = {"ds": day.isoformat(), "ds_nodash": day.strftime("%Y%m%d")}
-        dated = partial(_DATE.sub, lambda found: dates[found[1]])
+        dated = partial(_DATE.sub, lambda match: dates[match[1]])
         return dated(self.tarball), dated(self.sha512)
 
 
@@ -111,7 +112,7 @@ class Engine(Model):
 
 
 def pick(section: str, name: str, known: Mapping[str, _T]) -> _T:
-    """The entry `name` of `known`; NexmarkError with the nearest name if there is none."""
+    """Return the entry `name` of `known`; NexmarkError with the nearest name if there is none."""
     if name not in known:
         raise NexmarkError(f"{section}: unknown {section} {name!r}; {suggest(name, known)}")
     return known[name]
@@ -133,11 +134,11 @@ class Config(Model):
         return self.engines[max(versions, key=lambda name: versions[name])]
 
     def engine(self, name: str | None) -> Engine:
-        """The engine of a name, the newest for none; NexmarkError for a name that is not there."""
+        """Return the engine of a name, the newest for none; NexmarkError for an unknown name."""
         return pick("engine", name, self.engines) if name else self.newest
 
     def comparison_workload(self, engine: Engine) -> str:
-        """The workload of a comparison at the prompt: `compare`, or else the engine's."""
+        """Return the workload of a comparison at the prompt: `compare`, or else the engine's."""
         return COMPARE if COMPARE in self.workloads else engine.workload
 
     @property
@@ -146,5 +147,5 @@ class Config(Model):
         return [cluster.of_arm(arm) for cluster in self.clusters.values() for arm in ARMS]
 
     def cluster_of(self, engine: Engine) -> str:
-        """The name of the cluster that an engine's nights run on."""
+        """Return the name of the cluster that an engine's nights run on."""
         return engine.cluster or next(iter(self.clusters))

@@ -8,18 +8,18 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def repository() -> Path:
-    """The directory with `dags/`, `include/` and `plugins/`: the clone, or a copy in the wheel."""
+    """Return the directory with `dags/`, `include/` and `plugins/`: the clone or a wheel's copy."""
     return _PACKAGE.parents[1] if _PACKAGE.parent.name == "plugins" else _PACKAGE / "site"
 
 
 def conf_dir() -> Path:
-    """The directory of the YAML files: $NEXMARK_CONF, or `include/conf` of `repository`."""
+    """Return the directory of the YAML files: $NEXMARK_CONF, or `include/conf` of `repository`."""
     configured = os.environ.get("NEXMARK_CONF")
     return Path(configured).resolve() if configured else repository() / "include" / "conf"
 
 
 def home() -> Path:
-    """Where everything that is written goes: $NEXMARK_HOME, or `.nexmark` in the clone.
+    """Return where everything that is written goes: $NEXMARK_HOME, or `.nexmark` in the clone.
 
     Installed from a wheel: `.nexmark` in the home directory of the user.
     """
@@ -31,12 +31,12 @@ def home() -> Path:
 
 
 def builds_dir() -> Path:
-    """The cache of Spark builds; a link to another home's shares the class archives of that."""
+    """Return the cache of Spark builds; a link to another home's shares its class archives."""
     return (home() / "builds").resolve()
 
 
 def run_dir(dag_id: str, run_id: str) -> Path:
-    """The directory of one DAG run: `<home>/runs/<dag_id>/<run_id made safe>`."""
+    """Return the directory of one DAG run: `<home>/runs/<dag_id>/<run_id made safe>`."""
     return home() / "runs" / dag_id / safe_name(run_id)
 
 
@@ -46,10 +46,10 @@ def safe_name(text: str) -> str:
 
 
 def database_url() -> str:
-    """The SQLAlchemy URL of the results database: $NEXMARK_DB, or SQLite under home."""
+    """Return the SQLAlchemy URL of the results database: $NEXMARK_DB, or SQLite under home."""
     return os.environ.get("NEXMARK_DB") or f"sqlite:///{home() / 'results.db'}"
 
 
 def airflow_database_url() -> str:
-    """The URL of the private Airflow's own database: $NEXMARK_AIRFLOW_DB, or SQLite under home."""
+    """Return the URL of the private Airflow's database: $NEXMARK_AIRFLOW_DB, or a SQLite file."""
     return os.environ.get("NEXMARK_AIRFLOW_DB") or f"sqlite:///{home() / 'airflow' / 'airflow.db'}"

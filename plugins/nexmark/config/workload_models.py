@@ -180,8 +180,9 @@ class Workload(Size):
             raise KeyedError(("partitions",), problem)
         filled: list[tuple[tuple[str, ...], Size]] = [(("verify",), self.verify)]
         for keys, size in filled if self.is_paced else [((), self), *filled]:
-            for name in ("events", "rows_per_batch"):
-                if self.partitions and getattr(size, name) % self.partitions:
+            counts = {"events": size.events, "rows_per_batch": size.rows_per_batch}
+            for name, count in counts.items():
+                if self.partitions and count % self.partitions:
                     problem = f"{name} is no multiple of partitions ({self.partitions})"
                     so_that = "so that batches would differ from run to run; make it one"
                     raise KeyedError((*keys, name), f"{problem}, {so_that}")

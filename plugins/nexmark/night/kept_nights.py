@@ -48,7 +48,7 @@ def check_over(night: Night) -> None:
 
 
 def _names() -> dict[str, tuple[str, str]]:
-    """The DAG and run ids by the name of the night, newest first."""
+    """Return the DAG and run ids by the name of the night, newest first."""
     found: dict[str, tuple[str, str]] = {}
     for directory in RunDirectory.planned():
         dag, run = _ids(directory)
@@ -57,7 +57,7 @@ def _names() -> dict[str, tuple[str, str]]:
 
 
 def _ids(directory: RunDirectory) -> tuple[str, str]:
-    """The ids in a plan; of a damaged one what its directories are named."""
+    """Return the ids in a plan; of a damaged one what its directories are named."""
     try:
         plan = json.loads(directory.night.read_text(encoding="utf-8"))
         return str(plan["dag_id"]), str(plan["run_id"])

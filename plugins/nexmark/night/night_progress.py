@@ -127,14 +127,14 @@ class Watch:
         return text
 
     def text(self, progress: ReportedProgress) -> str:
-        """The progress at a moment, in one line."""
+        """Return the progress at a moment, in one line."""
         left = self._night_left(progress)
         night = "" if left is None else f"; night about {duration(left)}"
         done = f"{100 * progress.share:.0f} %, {progress.speed:,} events/s"
         return f"{self._name}: {done}, {duration(progress.left_s)} left{night}"
 
     def _night_left(self, progress: ReportedProgress) -> float | None:
-        """Seconds until all repetitions are done, None for another application than a repetition.
+        """Return the seconds until all repetitions are done; None if this is not a repetition.
 
         An earlier night with the same repetitions tells how long the rest took, and this night how
         fast it is beside it. Without one, each repetition is expected to take as long as this one,
@@ -174,14 +174,14 @@ def earlier_spans(night: Night, plan: Sequence[str]) -> dict[str, ApplicationSpa
 
 
 def duration(seconds: float) -> str:
-    """Seconds as `0:32`, `41:10` or `1:05:00`."""
+    """Return seconds as `0:32`, `41:10` or `1:05:00`."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def _words(night: Night, run: Run) -> str:
-    """The run of a query in words: `repetition 2 of 5 (baseline)`."""
+    """Return the run of a query in words: `repetition 2 of 5 (baseline)`."""
     planned = rounds_from(night.workload.repetitions, night.gate)
     of = f" of {planned[run.stage - 1]}" if run.stage != PROFILED else ""
     rounds = {FIRST_ROUND: "", PROFILED: "recorded "}

@@ -109,7 +109,7 @@ class Night(Model):
         return self.data_dir / "events"
 
     def query_dir(self, query: str) -> Path:
-        """Where everything about `query` goes."""
+        """Return where everything about `query` goes."""
         return self.files.group(query).path
 
     def verified_dir(self, query: str) -> Path:
@@ -135,7 +135,7 @@ class Night(Model):
 
     @classmethod
     def read(cls, dag_id: str, run_id: str) -> "Night":
-        """The plan of a DAG run; NexmarkError if its preflight has not been passed."""
+        """Return the plan of a DAG run; NexmarkError if its preflight has not been passed."""
         return cls.model_validate_json(_text(RunDirectory.of(dag_id, run_id).night))
 
 
@@ -187,12 +187,12 @@ class Deployments(Model):
 
     @staticmethod
     def written(night: Night) -> datetime:
-        """When they were written: when the night began."""
+        """Return when they were written: when the night began."""
         return datetime.fromtimestamp(night.files.deployment.stat().st_mtime, UTC)
 
     @classmethod
     def read(cls, night: Night) -> "Deployments":
-        """The deployments of `night`; NexmarkError if there are none."""
+        """Return the deployments of `night`; NexmarkError if there are none."""
         return cls.model_validate_json(_text(night.files.deployment))
 
 

@@ -36,7 +36,7 @@ RUN_BYTES = 2 * 10**9
 def make_night(
     config: Config, engine: str, dag_id: str, run_id: str, params: Mapping[str, object]
 ) -> Night:
-    """The plan of the DAG run; NexmarkError for a param that names nothing.
+    """Return the plan of the DAG run; NexmarkError for a param that names nothing.
 
     A build on demand (param `build`) is the candidate; the engine gives every other param that is
     empty. Such a run does not test the gate: the nights do, and it doubles the cost of a query.
@@ -84,7 +84,7 @@ def make_night(
 
 
 def teaches(dag_id: str, asked: NightParams) -> bool:
-    """Whether the gate learns from such a night.
+    """Tell whether the gate learns from such a night.
 
     It does not learn from a build on demand or a sign-off, nor if a person gave the candidate, its
     confs or the build to compare with.
@@ -94,7 +94,7 @@ def teaches(dag_id: str, asked: NightParams) -> bool:
 
 
 def spark_confs(value: Mapping[str, object] | None) -> dict[str, str]:
-    """The Spark confs of the candidate alone; NexmarkError for a bad one, or for a secret."""
+    """Return the Spark confs of the candidate alone; NexmarkError for a bad one or a secret."""
     try:
         confs = TypeAdapter(SparkConf).validate_python(dict(value or {}), strict=True)
     except ValidationError as errors:
@@ -117,7 +117,7 @@ def _verified_more(workload: Workload, scale: float) -> Workload:
 
 
 def _told(errors: ValidationError) -> str:
-    """The first of the errors: its key, the problem and the remedy."""
+    """Return the first of the errors: its key, the problem and the remedy."""
     error = cast(Mapping[str, Any], errors.errors(include_url=False)[0])
     at = place_of(error)
     return f"{'.'.join(map(str, at))}: {problem_of(error, Workload, at)}"
@@ -144,7 +144,7 @@ def _candidate(asked: NightParams) -> str:
 
 
 def _gate(gate: Gate, workload: Workload, asked: NightParams) -> Gate:
-    """The gate of a night; a build to compare with is for pairs."""
+    """Return the gate of a night; a build to compare with is for pairs."""
     against = asked.against
     mode = asked.mode or (Mode.PAIRED if against else gate.modes.get(workload.name, gate.mode))
     if kind_of(workload).is_judged_by_pairs_only:
@@ -169,7 +169,7 @@ def _gate(gate: Gate, workload: Workload, asked: NightParams) -> Gate:
 
 
 def select_queries(value: str | Sequence[str] | None, workload: Workload) -> tuple[str, ...]:
-    """The queries to run, in the order of `KNOWN_QUERIES`.
+    """Return the queries to run, in the order of `KNOWN_QUERIES`.
 
     `value` is a list or names separated by commas; empty stands for the workload's own. Raises
     NexmarkError for an unknown name.
@@ -182,7 +182,7 @@ def select_queries(value: str | Sequence[str] | None, workload: Workload) -> tup
 
 
 def query_names(value: str | Sequence[str] | None) -> tuple[str, ...]:
-    """The names in a list, or in a text that separates them by commas; none in a blank text.
+    """Return the names in a list, or in a text that separates them by commas; none in a blank text.
 
     NexmarkError for an empty name among others, which Airflow refuses as well.
     """
@@ -197,7 +197,7 @@ def query_names(value: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 def find_problems(night: Night) -> Iterator[str]:
-    """Each problem of this machine or of the request, in one line.
+    """Yield each problem of this machine or of the request, in one line.
 
     Preflight checks the hosts that are reached by SSH, because it has the connections.
     """
@@ -237,14 +237,14 @@ def _directory(source: BuildSource) -> Path:
 
 
 def java_of(night: Night) -> tuple[int, ...]:
-    """The versions of the JDK that every build of the night supports."""
+    """Return the versions of the JDK that every build of the night supports."""
     builds = (night.candidate, *night.against.values())
     majors = (set(engines.java_majors(_version(build))) for build in builds)
     return tuple(sorted(set.intersection(*majors)))
 
 
 def python_of(night: Night) -> tuple[int, ...]:
-    """The minor version of the Python that drivers of this night run on; () if none is here."""
+    """Return the minor version of the Python that drivers of this night run on; () for none."""
     return engines.job_version(*map(_version, (night.candidate, *night.against.values())))
 
 
@@ -254,7 +254,7 @@ def _spark_problem(source: BuildSource) -> str:
 
 
 def _version(source: BuildSource) -> str:
-    """The version of a build; "4" for a tarball, which is not unpacked yet, and a bad directory."""
+    """Return the version of a build; "4" for a tarball that is still packed and a bad directory."""
     if source.directory:
         with suppress(BuildError, OSError):  # `_build_problem` says it
             return engines.spark_version(engines.find_spark_home(_directory(source)))

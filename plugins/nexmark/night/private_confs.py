@@ -32,7 +32,7 @@ def private_properties(
     mask: Callable[[str], None],
     of_connection: Mapping[str, str] | None = None,
 ) -> Iterator[str]:
-    """The properties file of an application, with its secrets; it is gone when that has ended.
+    """Yield the properties file of an application, with its secrets; it is removed at the end.
 
     NexmarkError if a secret is no longer the one that the night was planned with.
 
@@ -60,12 +60,12 @@ def private_properties(
 
 
 def properties(text: str) -> dict[str, str]:
-    """The confs in the text of a properties file."""
+    """Return the confs in the text of a properties file."""
     return {name: value for _, name, value in conf_entries(text)}
 
 
 def profile_confs(profile: str) -> dict[str, str]:
-    """The Spark confs of a conf profile."""
+    """Return the Spark confs of a conf profile."""
     return properties(profile_path(profile).read_text(encoding="utf-8"))
 
 

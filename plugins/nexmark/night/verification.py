@@ -58,7 +58,7 @@ class Verification(Model):
 
     @classmethod
     def read(cls, directory: Path) -> "Verification | None":
-        """The verification of the query in `directory`; None if it did not get so far."""
+        """Return the verification of the query in `directory`; None if it did not get so far."""
         try:
             return cls.model_validate_json(TaskDirectory(directory).verification.read_text())
         except FileNotFoundError:
@@ -126,7 +126,7 @@ def run_together(
 
 
 def outcomes(night: RunDirectory) -> dict[str, str]:
-    """Why each query that was tried together has failed; DONE for one that has not."""
+    """Return why each query that was tried together has failed; DONE for one that has not."""
     return {
         query: DONE if each["state"] == "done" else str(each["reason"])
         for query, each in _newest(night).items()
@@ -135,7 +135,7 @@ def outcomes(night: RunDirectory) -> dict[str, str]:
 
 
 def _begun(night: RunDirectory) -> list[str]:
-    """The queries that were running when the application ended."""
+    """Return the queries that were running when the application ended."""
     return [query for query, each in _newest(night).items() if each["state"] == "begun"]
 
 
@@ -145,7 +145,7 @@ def _note(night: RunDirectory, query: str, state: str, reason: str = "") -> None
 
 
 def _newest(night: RunDirectory) -> dict[str, Mapping[str, Any]]:
-    """The last line of the log about each query."""
+    """Return the last line of the log about each query."""
     return {each["query"]: each for each in json_lines(night.verify_log)}
 
 
@@ -167,7 +167,7 @@ def verify(night: Night, query: str) -> Verification:
 
 
 def _outcome(check: "Callable[..., ValidationOutcome]", *arguments: object) -> Verification:
-    """The outcome of a check; wrong if it cannot be made."""
+    """Return the outcome of a check; wrong if it cannot be made."""
     from nexmark.expectations.contract import ExpectationsError
 
     try:
@@ -207,7 +207,7 @@ def checked_early(night: Night) -> Iterator[None]:
 
 
 def take(night: Night, query: str) -> Verification | None:
-    """The outcome that was found early, None without one; the next call finds none.
+    """Return the outcome that was found early, None without one; the next call finds none.
 
     So a task that is cleared in Airflow checks the query by itself.
     """
@@ -217,7 +217,7 @@ def take(night: Night, query: str) -> Verification | None:
 
 
 def _early(night: Night, query: str) -> Path:
-    """Where an early outcome is: every try of the run empties it."""
+    """Return where an early outcome is: every try of the run empties it."""
     return night.files.group(query).verify.path
 
 

@@ -28,7 +28,7 @@ _TOLD = 3
 
 
 def can_record(night: Night) -> bool:
-    """Whether repetitions are recorded; says why not where the JDK cannot."""
+    """Tell whether repetitions are recorded; say why not, if the JDK cannot do it."""
     if not (kind_of(night.workload).has_flame_graphs and night.gate.flame_graphs):
         return False
     problem = night.spark_cluster.recorder_problem()
@@ -55,9 +55,9 @@ def draw_flames(night: Night) -> None:
 
     runs = runs_of(night, FLAMES)
     directory = night.files.flames
-    for query, own in grouped(runs, lambda run: run.query).items():
+    for query, of_query in grouped(runs, lambda run: run.query).items():
         try:
-            made = _draw(night, query, own, directory)
+            made = _draw(night, query, of_query, directory)
         except (NexmarkError, OSError) as error:
             write_problem(directory, query, str(error))
             say(f"{query}: no flame graphs: {error}")
@@ -71,7 +71,7 @@ def draw_flames(night: Night) -> None:
 
 
 class _Recorded(NamedTuple):
-    """The measurement of a recorded repetition; `window` is its steady state, if it has one."""
+    """What was measured of a recorded repetition; `window` is its steady state, if it has one."""
 
     run: Run
     result: "RunResult"
@@ -110,19 +110,21 @@ def _recorded(night: Night, run: Run, samples: GroupSamples) -> _Recorded:
 
 
 def _profile(night: Night, recorded: _Recorded, steady: bool) -> "Profile":
-    """The stacks of an arm, in the steady state or over the whole life of its executors."""
+    """Return the stacks of an arm, in the steady state or over the life of its executors."""
     from nexmark.flames.tree import Profile
 
-    cpu_s = sum(x.executors[-1] for x in recorded.series)
+    cpu_s = sum(host.executors[-1] for host in recorded.series)
     events, window = recorded.result.input_rows, recorded.window if steady else None
     if window is not None:
-        cpu_s = sum(x.between(x.executors, window.start, window.end) for x in recorded.series)
+        cpu_s = sum(
+            host.between(host.executors, window.start, window.end) for host in recorded.series
+        )
         events = window.events
     return Profile(_stacks(night, recorded.run, window), cpu_s / events * 1e6)
 
 
 def _stacks(night: Night, run: Run, window: "SteadyWindow | None") -> Mapping[tuple[str, ...], int]:
-    """The stacks of all executors of a repetition; the hosts' clocks may differ from ours."""
+    """Return the stacks of all executors of a repetition; clocks of hosts may differ from ours."""
     from nexmark.flames.jfr import read_recording
     from nexmark.flames.tree import collapse
 

@@ -98,8 +98,8 @@ def record_lacking(night: Night, store: "Store", say: Say) -> int:
         record_group(night, group, store, say)
         parts += 1
     outcomes = night.files.upgrade_outcomes()
-    known = {(x.query, x.outcome, x.reason) for x in store.compatibility(night.name)}
-    if outcomes and {(x.query, x.outcome, x.reason) for x in outcomes} != known:
+    known = {(row.query, row.outcome, row.reason) for row in store.compatibility(night.name)}
+    if outcomes and {(each.query, each.outcome, each.reason) for each in outcomes} != known:
         store.record_compatibility(night.name, _compatibility_rows(outcomes))
         parts += 1
     return parts
@@ -178,7 +178,7 @@ def summary(repetition: "RepetitionRecord", night: Night) -> str:
     measurement = repetition.measurement
     assert measurement is not None
     metrics = ((metric_of(name), value) for name, value in measurement.figures.items())
-    more = "".join(f", {x.heading} {value:,.1f}" for x, value in metrics if x.tabled)
+    more = "".join(f", {metric.heading} {value:,.1f}" for metric, value in metrics if metric.tabled)
     without = repetition.parts_problem
     lacking = f"; no operators: {without}" if without else ""
     return (

@@ -43,11 +43,11 @@ def _ratios(night: Night, runs: list[Run]) -> list[float]:
     from nexmark.measure.result_file import parse_result
 
     measurements = {}
-    for group, own in grouped(runs, lambda run: run.group).items():
+    for group, of_group in grouped(runs, lambda run: run.group).items():
         samples = GroupSamples.read(night, group)
         if samples.problem is not None:
             continue
-        for run in own:
+        for run in of_group:
             directory = night.files.application(run)
             try:
                 written = directory.result() or {}
@@ -57,7 +57,7 @@ def _ratios(night: Night, runs: list[Run]) -> list[float]:
                 measurements[run] = measured(night, result, series)
             except (NexmarkError, OSError, ValueError):
                 continue
-    basis = common_basis(x.cpu_s_per_mevent_steady for x in measurements.values())
+    basis = common_basis(each.cpu_s_per_mevent_steady for each in measurements.values())
     figures = {
         run: each.cpu_s_per_mevent_steady
         if basis == Basis.STEADY

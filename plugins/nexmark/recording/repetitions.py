@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, JsonValue
 
@@ -34,6 +34,7 @@ from nexmark.sampling.group_samples import GroupSamples, trouble
 
 if TYPE_CHECKING:
     from nexmark.measure.cpu_series import CpuSeries
+    from nexmark.measure.executed_plan import Part
     from nexmark.measure.measurement import Measurement
     from nexmark.measure.result_file import RunResult
     from nexmark.store import RepetitionRecord, Store
@@ -80,26 +81,30 @@ def faults(
 ) -> dict[_Key, str]:
     """Return the problem of each wrong repetition in one line, by its key.
 
-    `events` is the number of events of the workload; `expected` None where nothing is known.
+    `events` is the number of events that each should read; `expected` None where nothing is known.
     """
-    found = {
+    problems = {
         key: f"read {each.input_rows} of {events} events"
         for key, each in produced.items()
         if each.input_rows != events
     }
-    whole = {n: p for n, p in produced.items() if n not in found and p.digest is not None}
+    whole = {
+        key: each
+        for key, each in produced.items()
+        if key not in problems and each.digest is not None
+    }
     if expected is None:
         expected = _majority(whole)
         if expected is None:
             digests = ", ".join(sorted({str(p.digest) for p in whole.values()}))
-            return found | dict.fromkeys(whole, f"the repetitions disagree: digests {digests}")
+            return problems | dict.fromkeys(whole, f"the repetitions disagree: digests {digests}")
     for key, each in whole.items():
         if (each.digest, each.output_rows) != (expected.digest, expected.output_rows):
-            found[key] = (
+            problems[key] = (
                 f"put out {each.output_rows} rows with digest {each.digest}, but {expected.origin} "
                 f"has {expected.output_rows} rows with digest {expected.digest}"
             )
-    return found
+    return problems
 
 
 def _majority(produced: Mapping[_Key, Produced]) -> Expected | None:
@@ -111,10 +116,10 @@ def _majority(produced: Mapping[_Key, Produced]) -> Expected | None:
 
 
 def repetition_records(night: Night, runs: Sequence[Run], store: Store) -> list[RepetitionRecord]:
-    """The record of each of `runs`, which are of one query and have ended."""
+    """Return the record of each of `runs`, which are of one query and have ended."""
     (query,) = {run.query for run in runs}
     verification = Verification.read(night.query_dir(query))
-    results = {run: found for run in runs if (found := result_of(night, run)) is not None}
+    results = {run: left for run in runs if (left := result_of(night, run)) is not None}
     wrong = _wrong(night, query, results, verification, store)
     samples = {name: GroupSamples.read(night, name) for name in {run.group for run in runs}}
     positions = _positions(night, runs)
@@ -127,7 +132,7 @@ def repetition_records(night: Night, runs: Sequence[Run], store: Store) -> list[
 
 
 def _positions(night: Night, runs: Sequence[Run]) -> dict[Run, int]:
-    """The place of each of `runs` among them by when it ran, from 1; none of what never started.
+    """Return the place of each of `runs` by when it ran, from 1; none of what never started.
 
     A repetition that was tried again ran when it was tried last, behind those that went on
     meanwhile: so this is not always the order that was planned.
@@ -138,7 +143,7 @@ def _positions(night: Night, runs: Sequence[Run]) -> dict[Run, int]:
 
 
 def result_of(night: Night, run: Run) -> Json | None:
-    """The result file of a repetition, None if it has none."""
+    """Return the content of the result file of a repetition, None if it has none."""
     return night.files.application(run).result()
 
 
@@ -149,25 +154,25 @@ def _wrong(
     verification: Verification | None,
     store: Store,
 ) -> dict[Run, str]:
-    """What is wrong with the rows of repetitions; the slowed ones have read other events."""
+    """Return what is wrong with the rows of repetitions; the slowed ones have read other events."""
     if not kind_of(night.workload).compares_digests:
         return {}
     runs = [run for run in results if run.arm != Arm.SLOWED]
-    found: dict[Run, str] = {}
+    problems: dict[Run, str] = {}
     outputs = {run: ResultOutput.model_validate(results[run]) for run in runs}
     for same in grouped(runs, lambda run: outputs[run].formulation).values():
         first = outputs[same[0]]
         expected = _verified(night, query, first, verification)
         expected = expected or _accepted(night, query, first, store)
         produced = {run: outputs[run].produced for run in same}
-        found |= faults(night.workload.size_of(query).events, produced, expected)
-    return found
+        problems |= faults(night.workload.size_of(query).events, produced, expected)
+    return problems
 
 
 def _verified(
     night: Night, query: str, timed: ResultOutput, verification: Verification | None
 ) -> Expected | None:
-    """The verified result of the very events that were timed, for append queries."""
+    """Return the verified result of the events that were timed, for append queries."""
     if not (night.workload.verifies_the_timed_input(query) and timed.output_mode == "append"):
         return None
     result = night.files.group(query).verify.result()
@@ -224,26 +229,41 @@ def _measured(
     samples: GroupSamples,
     wrong: str | None,
 ) -> RepetitionRecord:
+    """Return the record of a repetition that has left a result.
+
+    Args:
+        night: The night.
+        run: The repetition.
+        position: Its place among the repetitions of its query and stage, by when it ran, from 1.
+        result: The content of its result file.
+        samples: The samples of its group.
+        wrong: What is wrong with its rows; None where they are right.
+    """
     from nexmark.measure.result_file import parse_result
     from nexmark.store import RepetitionRecord
 
     directory = night.files.application(run)
     path, events = directory.result_file, directory.events
     kind = kind_of(night.workload)
-    kept: dict[str, Any] = {
-        **run.model_dump(),
-        "position": position,
-        "result": result,
-        "result_path": path,
-        "event_log_path": events,
-        "event_log_bytes": sum(x.stat().st_size for x in events.rglob("*") if x.is_file()),
-    }
+    unmeasured = RepetitionRecord(
+        night.name,
+        run.query,
+        run.number,
+        arm=run.arm,
+        stage=run.stage,
+        position=position,
+        result=result,
+        result_path=path,
+        event_log_path=events,
+        event_log_bytes=sum(file.stat().st_size for file in events.rglob("*") if file.is_file()),
+        invalid="it is not measured yet",
+    )
     try:
         if samples.problem is not None:
             raise NexmarkError(samples.problem)
         parsed = parse_result(result, str(path))
-        found = samples.series(parsed, str(result.get("label", path)))
-        measurement = measured(night, parsed, [series for series, _ in found])
+        series = samples.series(parsed, str(result.get("label", path)))
+        measurement = measured(night, parsed, [cpu for cpu, _ in series])
         if stalled := trouble(night, directory, parsed, samples):
             raise NexmarkError(stalled)
         size = kind.timed_size(night, run)
@@ -251,18 +271,26 @@ def _measured(
         latency = kind.latency(directory)
         measurement = dataclasses.replace(measurement, figures=figures, latency=latency)
     except NexmarkError as error:
-        return RepetitionRecord(night.name, **kept, invalid=wrong or str(error))
+        return dataclasses.replace(unmeasured, invalid=wrong or str(error))
+    parts: list[Part] = []
+    parts_problem = None
     if measurement.latency is None:  # else the batches of the result are none of Spark's
-        kept |= event_log_parts(events, result, measurement)
+        parts, parts_problem = event_log_parts(events, result, measurement)
     if run.arm == Arm.SLOWED:
         measurement = _as_if_fewer(measurement, night.workload.size_of(run.query).events)
-    kept["result"] = kind.shown_result(directory, result)
-    kept["series"] = found
-    return RepetitionRecord(night.name, **kept, measurement=measurement, invalid=wrong)
+    return dataclasses.replace(
+        unmeasured,
+        invalid=wrong,
+        measurement=measurement,
+        result=kind.shown_result(directory, result),
+        series=series,
+        parts=parts,
+        parts_problem=parts_problem,
+    )
 
 
 def measured(night: Night, result: RunResult, series: Sequence[CpuSeries]) -> Measurement:
-    """The figures of a repetition; NexmarkError where it cannot be measured."""
+    """Return the figures of a repetition; NexmarkError where it cannot be measured."""
     from nexmark.measure.measurement import MIN_INTERVALS, measure_series
 
     return measure_series(
@@ -277,14 +305,17 @@ def measured(night: Night, result: RunResult, series: Sequence[CpuSeries]) -> Me
 
 def event_log_parts(
     events: Path, result: Mapping[str, JsonValue], measurement: Measurement
-) -> dict[str, Any]:
-    """Return the parts in the event log; an unreadable log does no harm to a repetition."""
+) -> tuple[list[Part], str | None]:
+    """Return the parts of the work by the event log, and why there are none, if there are none.
+
+    An unreadable log does no harm to a repetition.
+    """
     from nexmark.measure.operator_times import repetition_parts
 
     try:
-        return {"parts": repetition_parts(events, result, measurement)}
+        return repetition_parts(events, result, measurement), None
     except NexmarkError as error:
-        return {"parts_problem": str(error)}
+        return [], str(error)
 
 
 def read_rate(result: RunResult, measurement: Measurement) -> float:
@@ -295,7 +326,11 @@ def read_rate(result: RunResult, measurement: Measurement) -> float:
 
 def _as_if_fewer(measurement: Measurement, events: int) -> Measurement:
     """Return the repetition of a seeded slowdown: its additional events count as none."""
-    names = ("cpu_s_per_mevent", "cpu_s_per_mevent_steady", "cpu_s_per_mevent_application")
     more = measurement.events / events
-    found = {name: getattr(measurement, name) for name in names}
-    return dataclasses.replace(measurement, **{x: y and y * more for x, y in found.items()})
+    steady = measurement.cpu_s_per_mevent_steady
+    return dataclasses.replace(
+        measurement,
+        cpu_s_per_mevent=measurement.cpu_s_per_mevent * more,
+        cpu_s_per_mevent_steady=None if steady is None else steady * more,
+        cpu_s_per_mevent_application=measurement.cpu_s_per_mevent_application * more,
+    )

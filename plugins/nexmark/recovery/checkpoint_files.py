@@ -84,8 +84,8 @@ def files(place: Place) -> dict[str, File]:
     if not isinstance(place, Path):
         return dict(place.files())
     paths = (Path(at, name) for at, _, names in os.walk(place) for name in names)
-    found = {str(path.relative_to(place)): _file(path) for path in paths}
-    return {name: file for name, file in found.items() if file}
+    by_path = {str(path.relative_to(place)): _file(path) for path in paths}
+    return {name: file for name, file in by_path.items() if file}
 
 
 def is_committed(checkpoint: Place, batch: int) -> bool:
@@ -196,7 +196,7 @@ def _times(place: Place) -> dict[int, float]:
 
 def _file(path: Path) -> File | None:
     try:
-        found = path.stat()
+        stat = path.stat()
     except FileNotFoundError:
         return None
-    return File(found.st_size, found.st_mtime)
+    return File(stat.st_size, stat.st_mtime)

@@ -40,10 +40,10 @@ def mini_hdfs(work: Path, mark: Mapping[str, str], say: Say) -> Iterator[HdfsDir
     Raises:
         NexmarkError: It did not start, or its jar cannot be fetched.
     """
-    told, log = work / "hdfs.txt", work / "hdfs.log"
+    addresses, log = work / "hdfs.txt", work / "hdfs.log"
     classes = ":".join([*map(str, jars(JARS, say)), f"{pyspark_jars()}/*"])
     command = [str(java_program("java")), *_OPTIONS, "-cp", classes]
-    command += [str(_SOURCE), str(work / "hdfs"), str(told)]
+    command += [str(_SOURCE), str(work / "hdfs"), str(addresses)]
     with log.open("wb") as output:
         process = subprocess.Popen(
             command,
@@ -54,7 +54,7 @@ def mini_hdfs(work: Path, mark: Mapping[str, str], say: Say) -> Iterator[HdfsDir
         )
     started = time.monotonic()
     try:
-        directory = _up(process, told, log)
+        directory = _up(process, addresses, log)
         say(f"HDFS is up after {time.monotonic() - started:.1f} s")
         yield directory
     finally:
@@ -65,12 +65,12 @@ def mini_hdfs(work: Path, mark: Mapping[str, str], say: Say) -> Iterator[HdfsDir
             process.wait()
 
 
-def _up(process: subprocess.Popen[bytes], told: Path, log: Path) -> HdfsDirectory:
+def _up(process: subprocess.Popen[bytes], addresses: Path, log: Path) -> HdfsDirectory:
     deadline = time.monotonic() + _START_S
-    while not told.exists():
+    while not addresses.exists():
         if process.poll() is not None or time.monotonic() > deadline:
             why = failure_cause(log.read_text(errors="replace"), process.poll())
             raise NexmarkError(f"--checkpoint hdfs: HDFS did not start: {why[:300]}")
         time.sleep(_POLL_S)
-    name_node, web = told.read_text().split()
+    name_node, web = addresses.read_text().split()
     return HdfsDirectory(name_node.rstrip("/"), web.rstrip("/"))

@@ -136,10 +136,15 @@ def recover(
         if options.servers:
             kafka, topic = stack.enter_context(row_topic(options.servers))
             sink = ["--sink", f"kafka:{topic}", "--bootstrap-servers", options.servers]
+        pace = ["--pace", str(options.pace_s)] if options.pace_s else []
         arguments = [
-            *("--query", options.query, *options.input, *sink),
-            *("--rows-per-batch", str(options.rows_per_batch)),
-            *(("--pace", str(options.pace_s)) if options.pace_s else ()),
+            "--query",
+            options.query,
+            *options.input,
+            *sink,
+            "--rows-per-batch",
+            str(options.rows_per_batch),
+            *pace,
         ]
         batches = -(-options.events // options.rows_per_batch)
         checkpoint: Place = out / "checkpoint"
@@ -166,8 +171,8 @@ def recover(
             events = work / "events"
             dump_events(Launcher(build, {}, work, mark), options.input, events, "parquet")
         outcome = validate(options.query, table, events)
-        told = splits_of(story, commits(checkpoint / "checkpoint"), options.pace_s)
-        told |= {"ended_by_itself": story.ends, "checkpoint_bytes": size(checkpoint)}
+        splits = splits_of(story, commits(checkpoint / "checkpoint"), options.pace_s)
+        splits |= {"ended_by_itself": story.ends, "checkpoint_bytes": size(checkpoint)}
     return {
         "query": options.query,
         "spark_version": build.version,
@@ -175,7 +180,7 @@ def recover(
         "changelog": options.changelog,
         "kill": options.kill,
         "checkpoint": {"kind": "hdfs"} if options.hdfs else _as_json(options.remote),
-        **told,
+        **splits,
         "right": outcome.success,
         "failures": list(outcome.failures),
         "rows": outcome.statistics["rows"],
@@ -236,10 +241,10 @@ def splits_of(story: Story, committed: Mapping[int, float], pace_s: float = 0.0)
     kills = []
     for number, (kill, until) in enumerate(zip(story.killed, ends, strict=False), start=1):
         there = kill.attempt < len(story.attempts)
-        told = story.attempts[kill.attempt].progress if there else []
+        progress = story.attempts[kill.attempt].progress if there else []
         if there and kill.restarted is not None:
             kill = replace(kill, restarted=story.attempts[kill.attempt].started)
-        kills.append(kill_split(number, kill, start, committed, told, until, pace_s))
+        kills.append(kill_split(number, kill, start, committed, progress, until, pace_s))
     return {
         "kills": kills,
         "regular_gap_s": regular_gap(committed, [kill.at for kill in story.killed]),

@@ -82,7 +82,7 @@ class RemoteStorage:
         return self.confs_with(compiled(build, place), fault_file)
 
     def confs_with(self, directory: Path, fault_file: Path | None) -> dict[str, str]:
-        """The Spark confs where the classes are in a directory, or will be."""
+        """Return the Spark confs where the classes are in a directory, or will be."""
         classes = str(directory)
         hadoop = {
             "fs.slow.impl": _CLASS,
@@ -101,7 +101,7 @@ class RemoteStorage:
 
 
 def classes_of(build: Build, place: Path | None = None) -> Path:
-    """The directory in `place` in which the classes for a build are, once they are compiled."""
+    """Return the directory in `place` that has the classes for a build, once they are compiled."""
     digest = hashlib.sha256(build.id.encode() + _SOURCE.read_bytes()).hexdigest()[:16]
     return (place or paths.home() / "remote-fs") / digest
 

@@ -174,20 +174,23 @@ def _stores(operator: Mapping[str, Any]) -> int | None:
 
     If a join has several stores in a partition, the metrics are of half of them.
     """
-    found, partitions = operator.get("numStateStoreInstances"), operator.get("numShufflePartitions")
-    if found is None or partitions is None:
+    stores, partitions = (
+        operator.get("numStateStoreInstances"),
+        operator.get("numShufflePartitions"),
+    )
+    if stores is None or partitions is None:
         return None
-    several = operator["operatorName"] == "symmetricHashJoin" and found > partitions
-    return int(found) // (2 if several else 1)
+    several = operator["operatorName"] == "symmetricHashJoin" and stores > partitions
+    return int(stores) // (2 if several else 1)
 
 
 def _part(operator: Mapping[str, Any], metrics: Sequence[str]) -> float | None:
-    found = (state_metric(operator, name) for name in metrics)
-    return next((value / _MS for value in found if value is not None), None)
+    values = (state_metric(operator, name) for name in metrics)
+    return next((value / _MS for value in values if value is not None), None)
 
 
 def _sum(batch: Mapping[str, Any], name: str) -> int | None:
     """Return a metric summed over the stateful operators; None if no operator reports it."""
-    found = [state_metric(operator, name) for operator in batch.get("stateOperators", [])]
-    told = [value for value in found if value is not None]
-    return sum(told) if told else None
+    values = [state_metric(operator, name) for operator in batch.get("stateOperators", [])]
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

@@ -61,8 +61,8 @@ def read_night(
     wanted = list(night.queries) if queries is None else list(queries)
 
     def of_night(row: type[_OfArms]) -> Select[_OfArms]:
-        found = select(row).where(row.night_id == night.id, row.arm.in_(arms))
-        return found if queries is None else found.where(row.query.in_(queries))
+        rows = select(row).where(row.night_id == night.id, row.arm.in_(arms))
+        return rows if queries is None else rows.where(row.query.in_(queries))
 
     row = RepetitionRow
     repetitions = of_night(row).where(row.stage != PROFILED).options(*map(defer, _LARGE))
@@ -74,15 +74,16 @@ def read_night(
     before = _left_open(session, night, by_query) if arms == ARMS else {}
     places = {query: place for place, query in enumerate(wanted)}
     measured = [
-        found
-        for query, own in sorted(by_query.items(), key=lambda x: places.get(x[0], len(places)))
+        one
+        for query in sorted(by_query, key=lambda query: places.get(query, len(places)))
         for metric in METRICS.values()
-        if (found := _measured(metric, query, own, arms, before.get(query, ()))) is not None
+        if (one := _measured(metric, query, by_query[query], arms, before.get(query, ())))
+        is not None
     ]
     readings = select(CanaryRow).where(CanaryRow.night_id == night.id)
     canary = gate.canaries_of(
-        (x.metric, x.host, x.group, x.moment, math.nan if x.value is None else x.value)
-        for x in session.scalars(readings.order_by(CanaryRow.taken, CanaryRow.id))
+        (row.metric, row.host, row.group, row.moment, math.nan if row.value is None else row.value)
+        for row in session.scalars(readings.order_by(CanaryRow.taken, CanaryRow.id))
     )
     with_canary = {reading.group for reading in canary}
     return gate.MeasuredNight(
@@ -123,8 +124,8 @@ def _left_open(
         .order_by(NightRow.started.desc(), NightRow.id.desc())
         .limit(ADDED_UP)
     ).all()
-    compared = [x for x in earlier_nights if x.candidate_conf == night.candidate_conf]
-    values = _values(session, [x.id for x in compared], queries)
+    compared = [other for other in earlier_nights if other.candidate_conf == night.candidate_conf]
+    values = _values(session, [other.id for other in compared], queries)
     against = night.baselines or {}
     open_nights = {
         query: still_open(
@@ -235,12 +236,18 @@ def _broken_by_upgrade(session: Session, run: str, queries: Iterable[str]) -> di
     return {row.query: f"{row.outcome}: {row.reason}" for row in session.scalars(query)}
 
 
-_KEPT = ("number", "stage", "basis", "cpu_s_per_mevent", "wall_s")
-
-
 def _part(row: PartRow) -> Part:
-    fields = {name: getattr(row, name) for name in Part.__dataclass_fields__}
-    return Part(**{**fields, "covers": tuple(row.covers)})
+    return Part(
+        place=row.place,
+        kind=row.kind,
+        name=row.name,
+        cpu_s=row.cpu_s,
+        parent=row.parent,
+        depth=row.depth,
+        stage=row.stage,
+        covers=tuple(row.covers),
+        metrics=row.metrics,
+    )
 
 
 def plan_of(row: PlanRow) -> Plan:
@@ -258,21 +265,25 @@ def observed(store: "Reader", run: str, query: str) -> dict[str, list[Observed]]
     with store.reading() as session:
         in_order = session.scalars(select(PartRow).where(where).order_by(PartRow.place))
         parts = grouped(in_order, lambda part: part.repetition_id)
-    found: dict[str, list[Observed]] = {arm: [] for arm in ARMS}
+    by_arm: dict[str, list[Observed]] = {arm: [] for arm in ARMS}
     for row in rows:
         events = row.steady_events if row.basis == Basis.STEADY else row.events
         if events and row.cpu_s_per_mevent and row.wall_s:
             one = Observed(
-                **{name: getattr(row, name) for name in _KEPT},
+                number=row.number,
+                stage=row.stage,
+                basis=row.basis or Basis.APPLICATION,
                 events=events,
+                cpu_s_per_mevent=row.cpu_s_per_mevent,
+                wall_s=row.wall_s,
                 plan=plans[row.plan_id] if row.plan_id else None,
                 formulation=row.formulation or "",
                 confs={str(key): str(value) for key, value in (row.confs or {}).items()},
                 parts=tuple(map(_part, parts.get(row.id, ()))),
                 problem=row.parts_problem,
             )
-            found[row.arm].append(one)
-    return found
+            by_arm[row.arm].append(one)
+    return by_arm
 
 
 def earlier(

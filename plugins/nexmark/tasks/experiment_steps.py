@@ -70,15 +70,15 @@ def table() -> None:
     directory = _directory()
     for events in directory.experiment_applications.glob("events-*"):
         shutil.rmtree(events, ignore_errors=True)
-    found, page = keep(result, get_current_context()["dag_run"].run_id, directory.path)
-    heads, *rows = found.table
-    say("\n".join([columns(heads, rows), "", *found.lines, "", str(page)]))
-    if not found.right:
-        raise AirflowFailException(f"{found.arms[0].name}: not all arms are equal and right")
+    kept, page = keep(result, get_current_context()["dag_run"].run_id, directory.path)
+    heads, *rows = kept.table
+    say("\n".join([columns(heads, rows), "", *kept.lines, "", str(page)]))
+    if not kept.right:
+        raise AirflowFailException(f"{kept.arms[0].name}: not all arms are equal and right")
 
 
 def _runs(trial: "Trial", pairs: int) -> "tuple[list[ArmRun], dict[str, str]]":
-    """The figures of the applications, and why there are none."""
+    """Return the figures of the applications, and why there are none."""
     from nexmark.experiments.arm_runs import arm_run
     from nexmark.experiments.experiment_run import trial_order
 
@@ -103,14 +103,14 @@ def _trials() -> "list[Trial]":
         entry = entry.model_copy(update={"sizes": tuple(sorted(map(int, set(params["sizes"]))))})
     build = load().engines[params["engine"]].build
     sources = {arm: one.build or build for arm, one in entry.arms.items()}
-    builds = {arm: usable(x, paths.builds_dir(), say=say) for arm, x in sources.items()}
+    builds = {arm: usable(source, paths.builds_dir(), say=say) for arm, source in sources.items()}
     work = _directory().experiment_applications
     work.mkdir(parents=True, exist_ok=True)
     return list(trials_of(entry, builds, LocalApplications(work)))
 
 
 def _pairs() -> int:
-    """The pairs of each arm; 4.0 is a whole number in JSON."""
+    """Return the pairs of each arm; 4.0 is a whole number in JSON."""
     return int(_params()["pairs"])
 
 

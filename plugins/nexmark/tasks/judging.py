@@ -108,7 +108,7 @@ def verdict() -> None:
 
 
 def _ending(rows: "Sequence[Verdict]") -> str:
-    """The last words of a night that is not red: what it has shown, and no more."""
+    """Return the last words of a night that is not red: what it has shown, and no more."""
     count = len({row.query for row in rows})
     if not any(row.ratio for row in rows) and {row.value for row in rows} == {Value.NO_BASELINE}:
         reasons = " | ".join(dict.fromkeys(row.reason for row in rows))

@@ -76,7 +76,9 @@ def prepare_night(engine: str, params: Mapping[str, object]) -> None:
 
 
 def _compared(night: Night) -> dict[str, list[str]]:
-    compared = [x for x in night.queries if x in night.against or night.mode == Mode.PAIRED]
+    compared = [
+        query for query in night.queries if query in night.against or night.mode == Mode.PAIRED
+    ]
     nothing = "nothing, for there is no accepted build"
     return grouped(compared, lambda query: str(night.against.get(query, nothing)))
 
@@ -93,10 +95,10 @@ def connection_problem(cluster: Cluster) -> str:
         connection = BaseHook.get_connection(name)
     except exceptions.AirflowNotFoundException:
         return f"connection {name}: there is none; {remedy}"
-    found = f"{connection.host or ''}:{connection.port or ''}"
-    if connection.conn_type != "spark" or found != cluster.master_url:
+    address = f"{connection.host or ''}:{connection.port or ''}"
+    if connection.conn_type != "spark" or address != cluster.master_url:
         planned = f"the master of cluster {cluster.name} will be at {cluster.master_url}"
-        return f"connection {name}: is {connection.conn_type} {found}, but {planned}; {remedy}"
+        return f"connection {name}: is {connection.conn_type} {address}, but {planned}; {remedy}"
     mode = connection.extra_dejson.get("deploy-mode", "client")
     if mode != "client":
         return f"connection {name}: deploy-mode is {mode}, the driver must run here; {remedy}"

@@ -36,7 +36,7 @@ def rollout_preflight() -> None:
 
 
 def _of_this_run() -> "Rollout":
-    """The rollout of this run, by its params where its name is not kept yet."""
+    """Return the rollout of this run, by its params where its name is not kept yet."""
     from nexmark.rollout.state import Rollout, rollout_of
 
     kept = _directory()
@@ -51,7 +51,7 @@ def _of_this_run() -> "Rollout":
 
 
 def _resumed(rollout: "Rollout", reason: str | None) -> "Rollout":
-    """The rollout with its red stage accepted; NexmarkError where nobody has."""
+    """Return the rollout with its red stage accepted; NexmarkError where nobody has."""
     from nexmark.rollout.rolling import resumed
 
     who = get_current_context()["dag_run"].triggering_user_name or "Airflow"
@@ -85,6 +85,6 @@ def judge_stage() -> list[dict[str, str]]:
     say(table(rollout))
     say(f"page: {write_page(rollout)}")
     if rollout.stopped is not None:
-        told = (stopped_by(rollout), way_back(rollout), remedy(rollout))
-        raise AirflowFailException("; ".join(told))
+        reasons = (stopped_by(rollout), way_back(rollout), remedy(rollout))
+        raise AirflowFailException("; ".join(reasons))
     return [] if rollout.next is None else [{"resume": rollout.name}]

@@ -64,7 +64,7 @@ class Approval(Model):
         )
 
     def objection(self, red: bool) -> str:
-        """Why the build is not signed off; '' if it is."""
+        """Return why the build is not signed off; '' if it is."""
         by = f" by {self.who}" if self.who else ""
         why = f": {self.reason}" if self.reason else ""
         if self.choice != "approved":
@@ -76,7 +76,7 @@ class Approval(Model):
 
 
 def _name(user: Any) -> str:
-    """The name of the user who answered, and the id where that is another."""
+    """Return the name of the user who answered, and the id where that is another."""
     if not isinstance(user, Mapping):
         return str(user or "")
     name, number = str(user.get("name") or ""), str(user.get("id") or "")
@@ -84,7 +84,7 @@ def _name(user: Any) -> str:
 
 
 def signoff_preflight() -> None:
-    """The preflight of a night with the params of a sign-off."""
+    """Do the preflight of a night with the params of a sign-off."""
     params = get_current_context()["params"]
     with failing(NexmarkError, AirflowFailException):
         asked = night_params(params)
@@ -110,11 +110,11 @@ def question() -> str:
     night = current_night()
     draft = night.files.evidence
     with results_of(night) as opened, opened.at_one_moment() as store:
-        found = night_evidence(store, store.night(night.name), PENDING)
+        so_far = night_evidence(store, store.night(night.name), PENDING)
     draft.parent.mkdir(parents=True, exist_ok=True)
-    draft.write_text(night_html(found), encoding="utf-8")
+    draft.write_text(night_html(so_far), encoding="utf-8")
     say(f"evidence so far: {draft}")
-    return question_text(found, draft, _kept_in(night))
+    return question_text(so_far, draft, _kept_in(night))
 
 
 def evidence() -> dict[str, Any]:
@@ -129,11 +129,11 @@ def evidence() -> dict[str, Any]:
         night = current_night()
     except NexmarkError as error:
         raise AirflowFailException(f"no evidence, for the night did not begin: {error}") from None
-    found = get_current_context()["ti"].xcom_pull(task_ids="approval", key=DECISION_KEY)
-    if not found:
+    answer = get_current_context()["ti"].xcom_pull(task_ids="approval", key=DECISION_KEY)
+    if not answer:
         problem = "no evidence, for nobody was asked, or the question was ended by hand"
         raise AirflowFailException(f"{problem}; see the first red task")
-    decision = Approval.model_validate(found)
+    decision = Approval.model_validate(answer)
     with results_of(night) as opened, opened.at_one_moment() as store:
         content = night_evidence(store, store.night(night.name))
         bound = any(row.value == Value.SOURCE_BOUND for row in content.report.rows)

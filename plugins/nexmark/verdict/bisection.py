@@ -150,12 +150,12 @@ class Pairs:
 
 
 def shift_of(ratios: Sequence[float]) -> float:
-    """The log ratio of a build to the good one."""
+    """Return the log ratio of a build to the good one."""
     return float(hodges_lehmann(np.asarray(ratios)))
 
 
 def deviation_of(count: int, nights: Sequence[Pairs], floor: float) -> float:
-    """The deviation of the shift of `count` pairs: at least `floor`, wider where pairs are few."""
+    """Return the deviation of the shift of `count` pairs: wider for few, and at least `floor`."""
     spreads = [float(spread(np.asarray(night.ratios))) for night in nights]
     freedom = [len(night.ratios) - 1 for night in nights]
     one = math.sqrt(np.average(np.square(spreads), weights=freedom))
@@ -166,7 +166,7 @@ def deviation_of(count: int, nights: Sequence[Pairs], floor: float) -> float:
 def bisection_of(
     builds: Sequence[str], nights: Sequence[Pairs], skipped: Collection[str], floor: float
 ) -> Bisection:
-    """The search after `nights`; the first one of the bad build gives the size of the change."""
+    """Return the search after `nights`; the first one of the bad build gives the size."""
     first = next(place for place, night in enumerate(nights) if night.build == builds[-1])
     ends = nights[first].ratios
     search = Bisection(builds, shift_of(ends), deviation_of(len(ends), nights, floor))

@@ -41,7 +41,7 @@ class NightKafka(Model):
 
     @classmethod
     def read(cls, night: Night) -> "NightKafka":
-        """The Kafka of `night`; KafkaError before its topics are filled."""
+        """Return the Kafka of `night`; KafkaError before its topics are filled."""
         try:
             return cls.model_validate_json(night.files.kafka.read_text())
         except FileNotFoundError:

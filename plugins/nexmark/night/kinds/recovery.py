@@ -41,12 +41,12 @@ _POLL_S = 0.05
 
 
 def kept_dir(night: Night, run: Run) -> Path:
-    """The checkpoint and the table of a repetition, where executors see them."""
+    """Return the checkpoint and the table of a repetition, where executors see them."""
     return RunDirectory(night.data_dir).application(run).path / "kept"
 
 
 def recovery_confs(night: Night, deployment: Deployment) -> dict[str, str]:
-    """The confs of the state store and of the storage."""
+    """Return the confs of the state store and of the storage."""
     from nexmark.recovery.recovery_run import state_confs
     from nexmark.recovery.remote_storage import classes_of
 
@@ -65,7 +65,7 @@ def _build(deployment: Deployment) -> "Build":
 
 
 def _shared_classes(night: Night) -> Path | None:
-    """The directory for the classes of the storage that all hosts see; None on one machine."""
+    """Return the directory for the storage's classes that all hosts see; None on one machine."""
     return None if night.cluster.kind == "embedded" else night.data_dir / "remote-fs"
 
 
@@ -81,7 +81,7 @@ def problems_of(night: Night) -> list[str]:
 
 
 def kills_of(night: Night) -> "list[Kill]":
-    """The kills of a repetition, the same in each: half-way between two commits."""
+    """Return the kills of a repetition, the same in each: half-way between two commits."""
     from nexmark.recovery.kill_plan import spread_kills
 
     asked, workload = night.workload.recovered, night.workload
@@ -188,7 +188,7 @@ def recovered(night: Night, submission: Repetition, ready: Ready) -> None:
 
 
 def recovery_figures(directory: ApplicationDirectory) -> dict[str, float]:
-    """The metrics of a repetition, none if it was not killed; NexmarkError for a wrong table."""
+    """Return the metrics of a repetition, none if not killed; NexmarkError for a wrong table."""
     if (told := directory.recovery()) is None:
         return {}
     if told["failures"]:
@@ -197,7 +197,7 @@ def recovery_figures(directory: ApplicationDirectory) -> dict[str, float]:
 
 
 def figures_of(told: Mapping[str, Any]) -> dict[str, float]:
-    """The metrics of a query whose kills and commits cost what `splits_of` has told.
+    """Return the metrics of a query whose kills and commits cost what `splits_of` has told.
 
     Where an engine does not report how long stores were loaded, as none does of aggregations, it is
     what the first commit took longer than a regular one.
