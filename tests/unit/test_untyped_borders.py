@@ -10,7 +10,17 @@ import pytest
 
 import nexmark
 
-ROOMS = ("acceptance", "dag", "evidence", "night", "recording", "sampling", "store", "tasks")
+ROOMS = (
+    "acceptance",
+    "dag",
+    "evidence",
+    "night",
+    "recording",
+    "report",
+    "sampling",
+    "store",
+    "tasks",
+)
 FILES = ("judging.py",)
 AIRFLOW = "Airflow's own parameters and operators are untyped there"
 SCHEMA = "a JSON schema for a form of Airflow"
@@ -32,6 +42,8 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "night/timed_program.py": (1, TREE),
     "night/verification.py": (1, FACTS),
     "recording/repetitions.py": (2, "arguments of a record that are put together step by step"),
+    "report/plain.py": (1, "JSON, whose shape depends on the model that is converted"),
+    "report/vega_lite.py": (2, "a specification of Vega-Lite, and the data in it: JSON"),
     "store/table_base.py": (1, JSON),
     "tasks/experiment_steps.py": (1, AIRFLOW),
     "tasks/judging.py": (1, "the summary in the XCom of `report`, for templates of notifiers"),

@@ -1,4 +1,4 @@
-"""The charts of the pages: of a night, of a query, of the gate."""
+"""The charts of the pages: of a night, of a query, and of the gate."""
 
 import math
 from collections.abc import Sequence
@@ -14,71 +14,79 @@ from nexmark.evidence.rows import ArmLatency
 from nexmark.model import ARMS, FIRST_ROUND, Metric, Value, grouped, metric_of
 from nexmark.report import vega_lite as vega
 from nexmark.report.rendering import count, moment
-from nexmark.report.vega_lite import Chart
+from nexmark.report.vega_lite import Axis, Chart
 from nexmark.store.query_history import LevelChange, RatioPoint
 from nexmark.verdict.verdict import Verdict
 
-_MOST_IN_TABLE = 40  # points of a curve, evenly spread
+_MOST_IN_TABLE = 40
+"""The largest number of points of a curve in the table of its chart; they are evenly spread."""
+_BATCH = Axis("batch", "batch")
 _ROUNDS = {True: "first round", False: "later rounds"}
 _STAGE_COLORS = {"first round": "candidate", "later rounds": "warn"}
 _STAGE_SHAPES = {"first round": "circle", "later rounds": "diamond"}
 
 
 def night_charts(night: NightEvidence) -> list[Chart]:
-    """Return the ratio of every query with its interval, the largest first."""
-    found = (line.row for line in night.lines if line.row.ratio)
-    lines = sorted(found, key=lambda row: -(row.ratio or 0))
-    if not lines:
+    """Return the chart of the ratios of all queries, the largest ratio first; [] without ratios."""
+    compared = (line.row for line in night.lines if line.row.ratio)
+    rows = sorted(compared, key=lambda row: -(row.ratio or 0))
+    if not rows:
         return []
     data = [
-        {"query": x.query, "ratio": x.ratio, "lo": x.lo, "hi": x.hi, "tone": _tone(x.red, "")}
-        for x in lines
+        {
+            "query": row.query,
+            "ratio": row.ratio,
+            "lo": row.lo,
+            "hi": row.hi,
+            "tone": _tone(row.red, ""),
+        }
+        for row in rows
     ]
     y = vega.field("query:N", sort=None, title=None)
     layers = [vega.one("x"), *vega.estimate("x", {"y": y}, [vega.tip("query", "query")])]
-    metric = metric_of(lines[0].metric)
+    metric = metric_of(rows[0].metric)
     chart = Chart(
         f"{'CPU' if metric.bases else metric.heading} ratio of each query",
         "With its 95 % interval; a red triangle fails the night.",
         {"data": {"values": data}, "height": {"step": 18}, "layer": layers},
         ("query", "ratio", "from", "to"),
-        tuple((x.query, x.ratio, x.lo, x.hi) for x in lines),
+        tuple((row.query, row.ratio, row.lo, row.hi) for row in rows),
     )
     return [chart]
 
 
-def query_charts(found: QueryEvidence) -> list[Chart]:
-    """Return the pairs of a query and its history, as far as they are there."""
+def query_charts(evidence: QueryEvidence) -> list[Chart]:
+    """Return the charts of the pairs, latencies and history of a query, as far as there are any."""
     charts = []
-    if any(pair.ratio for pair in found.pairs):
-        charts.append(pairs_chart(found.pairs, found.metric, found.verdict))
-        charts.append(arms_chart(found.pairs, found.metric))
-    if found.latencies:
-        charts.append(latency_chart(found.latencies))
-    if any(point.verdict.ratio is not None for point in found.points):
-        charts.append(history_chart(found.points, found.changes, found.acks))
+    if any(pair.ratio for pair in evidence.pairs):
+        charts.append(pairs_chart(evidence.pairs, evidence.metric, evidence.verdict))
+        charts.append(arms_chart(evidence.pairs, evidence.metric))
+    if evidence.latencies:
+        charts.append(latency_chart(evidence.latencies))
+    if any(point.verdict.ratio is not None for point in evidence.points):
+        charts.append(history_chart(evidence.points, evidence.changes, evidence.acks))
     return charts
 
 
-def time_charts(found: QueryEvidence) -> list[Chart]:
-    """Return what happened within the repetitions of a query: CPU, batches, state."""
-    by_host = grouped(found.cpu, lambda curve: curve.host)
+def time_charts(evidence: QueryEvidence) -> list[Chart]:
+    """Return the charts of the repetitions of a query over time: CPU, micro-batches and state."""
+    by_host = grouped(evidence.cpu, lambda curve: curve.host)
     charts = [cpu_chart(host, curves) for host, curves in by_host.items()]
-    if found.batches:
-        charts += batch_charts(found.batches)
-    if any(batch.commit_ms for batch in found.batches):
-        charts.append(commit_chart(found.batches))
+    if evidence.batches:
+        charts += batch_charts(evidence.batches)
+    if any(batch.commit_ms for batch in evidence.batches):
+        charts.append(commit_chart(evidence.batches))
     return charts
 
 
 def latency_chart(latencies: Sequence[ArmLatency]) -> Chart:
-    """Return the latencies of both arms over the percentiles, on log axes."""
+    """Return the chart of the latencies of both arms by percentile, on logarithmic axes."""
     points = [
         {"arm": each.arm, "one_in": round(100 / (100 - at), 4), "ms": max(value, 0.5)}
         for each in latencies
         for at, value in each.curve
     ]
-    spec = vega.lines(points, "one_in", "percentile", "ms", "milliseconds")
+    spec = vega.lines(points, Axis("one_in", "percentile"), Axis("ms", "milliseconds"))
     percents = "100 * (1 - 1 / datum.value)"
     axis = {"values": [1, 2, 10, 100, 1000, 10_000], "labelExpr": f"format({percents}, '.4~g')"}
     spec["encoding"]["x"] |= {"scale": vega.LOG, "axis": axis}
@@ -88,21 +96,24 @@ def latency_chart(latencies: Sequence[ArmLatency]) -> Chart:
         "From when an event was due to when its row was there, of all repetitions of an arm.",
         spec,
         ("arm", "repetitions", "events", "p50 ms", "p90", "p99", "p99.9", "longest"),
-        tuple((x.arm, x.repetitions, x.events, *x.percentiles, x.longest) for x in latencies),
+        tuple(
+            (each.arm, each.repetitions, each.events, *each.percentiles, each.longest)
+            for each in latencies
+        ),
     )
 
 
 def pairs_chart(pairs: Sequence[PairOfRuns], metric: Metric, verdict: Verdict | None) -> Chart:
-    """Return candidate / baseline of each pair, over the interval of the verdict."""
+    """Return the chart of the ratios of all pairs, over the interval of the verdict."""
     known = [(pair, pair.ratio) for pair in pairs if pair.ratio is not None]
     data = [
         {
             "place": at,
-            "label": x.label,
-            "stage": _ROUNDS[x.stage == FIRST_ROUND],
+            "label": pair.label,
+            "stage": _ROUNDS[pair.stage == FIRST_ROUND],
             "ratio": _rounded(ratio),
         }
-        for at, (x, ratio) in enumerate(known, 1)
+        for at, (pair, ratio) in enumerate(known, 1)
     ]
     encoding = {
         "x": vega.field("place:O", title="pair, in order", axis={"labelAngle": 0}),
@@ -123,19 +134,27 @@ def pairs_chart(pairs: Sequence[PairOfRuns], metric: Metric, verdict: Verdict | 
         vega.layered(data, layers),
         ("pair", f"candidate, {metric.heading}", "baseline", "ratio", "ratio of wall time"),
         tuple(
-            (x.label, x.candidate_figure, x.baseline_figure, x.ratio, x.wall_ratio) for x in pairs
+            (
+                pair.label,
+                pair.candidate_figure,
+                pair.baseline_figure,
+                pair.ratio,
+                pair.wall_ratio,
+            )
+            for pair in pairs
         ),
     )
 
 
 def arms_chart(pairs: Sequence[PairOfRuns], metric: Metric) -> Chart:
-    """Return both arms of every pair, joined by a line."""
-    data = [
-        {"pair": pair.label, "arm": arm, "figure": figure}
+    """Return the chart of the figures of both arms of every pair, joined by a line."""
+    figures = [
+        (pair.label, arm, figure)
         for pair in pairs
         for arm, figure in zip(ARMS, (pair.candidate_figure, pair.baseline_figure), strict=True)
         if figure is not None
     ]
+    data = [{"pair": label, "arm": arm, "figure": figure} for label, arm, figure in figures]
     order = [pair.label for pair in pairs]
     unit = metric.unit if metric.bases else metric.heading
     title = "pair (2.1: the first of round 2)"
@@ -154,14 +173,14 @@ def arms_chart(pairs: Sequence[PairOfRuns], metric: Metric) -> Chart:
         f"{unit}; the lower the better.",
         vega.layered(data, layers),
         ("pair", "arm", metric.heading),
-        tuple((x["pair"], x["arm"], x["figure"]) for x in data),
+        tuple(figures),
     )
 
 
 def history_chart(
     points: Sequence[RatioPoint], changes: Sequence[LevelChange], acks: Sequence[Acknowledged]
 ) -> Chart:
-    """Return the ratio night by night, with change points and acceptances."""
+    """Return the chart of the ratio night by night, with lasting changes and acceptances."""
     rows = [
         (point, verdict, look(verdict.value, known=verdict.acceptance is not None))
         for point, verdict in ((point, point.verdict) for point in points)
@@ -179,12 +198,20 @@ def history_chart(
         for point, verdict, seen in rows
         if verdict.ratio is not None
     ]
-    levels = [(x.first.started, f"{x.change.before:.3f} → {x.change.after:.3f}") for x in changes]
-    dated = [{"night": _stamp(at), "label": f"{moment(at)[:10]}: {x}"} for at, x in levels]
+    dated = [
+        {
+            "night": _stamp(at := level.first.started),
+            "label": f"{moment(at)[:10]}: {level.change.before:.3f} → {level.change.after:.3f}",
+        }
+        for level in changes
+    ]
     known = [
-        {"night": _stamp(at := x.accepted), "label": f"{moment(at)[:10]} by {x.who}: {x.reason}"}
-        for x in (ack.row for ack in acks)
-        if x.accepted >= points[0].started
+        {
+            "night": _stamp(at := row.accepted),
+            "label": f"{moment(at)[:10]} by {row.who}: {row.reason}",
+        }
+        for row in (ack.row for ack in acks)
+        if row.accepted >= points[0].started
     ]
     axis = {"format": "%b %-d", "tickCount": {"interval": "day"} if len(data) < 9 else 8}
     time = vega.field("night:T", title=None, scale={"type": "utc"}, axis=axis)
@@ -214,64 +241,77 @@ def history_chart(
 
 
 def cpu_chart(host: str, curves: Sequence[CpuCurve]) -> Chart:
-    """Return the cores in use over time on one host, of one repetition of each arm."""
-    points = [
-        {"arm": curve.arm, "seconds": at, "cores": used}
+    """Return the chart of the cores that a repetition of each arm used on one host over time."""
+    readings = [
+        (curve.arm, at, used)
         for curve in curves
         for at, used in zip(curve.seconds, curve.cores, strict=True)
     ]
-    spec = vega.lines(points, "seconds", "seconds from the start of the query", "cores", "cores")
-    arms = grouped(points, lambda point: point["arm"]).values()
-    shown = [x for own in arms for x in own[:: max(1, -(-len(own) // _MOST_IN_TABLE))]]
+    points = [{"arm": arm, "seconds": at, "cores": used} for arm, at, used in readings]
+    time = Axis("seconds", "seconds from the start of the query")
+    spec = vega.lines(points, time, Axis("cores", "cores"))
+    by_arm = grouped(readings, lambda reading: reading[0]).values()
+    shown = [
+        reading
+        for of_arm in by_arm
+        for reading in of_arm[:: max(1, -(-len(of_arm) // _MOST_IN_TABLE))]
+    ]
     return Chart(
         f"CPU on {host}",
         "Cores that executors and their Python workers used, of the pair with the median ratio.",
         spec,
         ("arm", "seconds", "cores"),
-        tuple((x["arm"], x["seconds"], x["cores"]) for x in shown),
+        tuple(shown),
     )
 
 
 def batch_charts(batches: Sequence[BatchMedian]) -> list[Chart]:
-    """Return the median duration of each batch by arm, and the size of the state, if any."""
+    """Return the charts of the micro-batches of both arms: durations, and the state if any."""
     points = [
         {
-            **{"arm": x.arm, "batch": x.id, "phase": x.phase, "input": x.input_rows},
-            "seconds": None if x.duration_ms is None else round(x.duration_ms / 1000, 4),
-            "rows": x.state_rows,
-            "megabytes": None if x.state_bytes is None else round(x.state_bytes / 1e6, 4),
+            "arm": batch.arm,
+            "batch": batch.id,
+            "phase": batch.phase,
+            "input": batch.input_rows,
+            "seconds": None if batch.duration_ms is None else round(batch.duration_ms / 1000, 4),
+            "rows": batch.state_rows,
+            "megabytes": None if batch.state_bytes is None else round(batch.state_bytes / 1e6, 4),
         }
-        for x in batches
+        for batch in batches
     ]
-    seconds = "seconds, median of the repetitions"
+    seconds = Axis("seconds", "seconds, median of the repetitions")
     durations = Chart(
         "Batch durations",
         "How long each micro-batch took, the median over the repetitions of an arm.",
-        vega.lines(points, "batch", "batch", "seconds", seconds, True),
+        vega.lines(points, _BATCH, seconds, dots=True),
         ("arm", "batch", "phase", "input rows", "seconds", "state rows", "state MB"),
         tuple(tuple(point.values()) for point in points),
     )
     growth = Chart(
         "State growth",
         "Memory of the state store after each batch, the median over the repetitions of an arm.",
-        vega.lines(points, "batch", "batch", "megabytes", "state, MB", True),
+        vega.lines(points, _BATCH, Axis("megabytes", "state, MB"), dots=True),
         ("arm", "batch", "state MB", "state rows"),
-        tuple((x["arm"], x["batch"], x["megabytes"], x["rows"]) for x in points),
+        tuple(
+            (point["arm"], point["batch"], point["megabytes"], point["rows"]) for point in points
+        ),
     )
-    stateful = any(x.state_rows or x.state_bytes for x in batches)
+    stateful = any(batch.state_rows or batch.state_bytes for batch in batches)
     return [durations, growth] if stateful else [durations]
 
 
 def commit_chart(batches: Sequence[BatchMedian]) -> Chart:
-    """Return how long the commit of the state took in each batch, and to load it, by arm."""
+    """Return the chart of how long each micro-batch took to commit and to restore the state."""
     points = [
-        {"arm": x.arm, "batch": x.id, "what": what, "seconds": round(time / 1000, 4)}
-        for x in batches
-        for what, time in (("commit", x.commit_ms), ("restore", x.restore_ms))
+        {"arm": batch.arm, "batch": batch.id, "what": what, "seconds": round(time / 1000, 4)}
+        for batch in batches
+        for what, time in (("commit", batch.commit_ms), ("restore", batch.restore_ms))
         if time is not None
     ]
-    commits, restores = ([x for x in points if x["what"] == y] for y in ("commit", "restore"))
-    lines = vega.lines(commits, "batch", "batch", "seconds", "seconds, summed over tasks", True)
+    commits, restores = (
+        [point for point in points if point["what"] == what] for what in ("commit", "restore")
+    )
+    lines = vega.lines(commits, _BATCH, Axis("seconds", "seconds, summed over tasks"), dots=True)
     tips = [*lines["encoding"]["tooltip"], vega.tip("what", "of")]
     where = {name: lines["encoding"][name] for name in ("x", "y", "color")} | {"tooltip": tips}
     layers = [lines, vega.layer("point", where, restores, shape="triangle-up", size=90)]
@@ -281,21 +321,25 @@ def commit_chart(batches: Sequence[BatchMedian]) -> Chart:
         "(triangles), the median over the repetitions of an arm.",
         {"height": lines.pop("height"), "layer": layers},
         ("arm", "batch", "of", "seconds"),
-        tuple((x["arm"], x["batch"], x["what"], x["seconds"]) for x in points),
+        tuple((point["arm"], point["batch"], point["what"], point["seconds"]) for point in points),
     )
 
 
 def verdicts_chart(gate: GateHealth) -> Chart | None:
-    """Return the number of verdicts by value, night by night; None where there are none."""
-    counts = [
+    """Return the chart of the number of verdicts by value in each night; None without verdicts."""
+    bars = [
         {
-            **{"place": place, "night": moment(night.started), "verdict": value},
-            **{"number": number, "tone": look(value).tone, "rank": look(value).rank},
+            "place": place,
+            "night": moment(night.started),
+            "verdict": value,
+            "number": number,
+            "tone": look(value).tone,
+            "rank": look(value).rank,
         }
         for place, (night, tally) in enumerate(gate.tallies)
         for value, number in tally.values.items()
     ]
-    if not counts:
+    if not bars:
         return None
     number, tones = vega.tip("number", "queries"), ("bad", "warn", "uncompared", "good")
     encoding = {
@@ -308,9 +352,9 @@ def verdicts_chart(gate: GateHealth) -> Chart | None:
     return Chart(
         "Verdicts by night",
         "How many queries had which verdict, the oldest night on the left.",
-        vega.layer("bar", encoding, counts, width={"band": 1}) | {"height": vega.HEIGHT},
+        vega.layer("bar", encoding, bars, width={"band": 1}) | {"height": vega.HEIGHT},
         ("night", "verdict", "queries"),
-        tuple((x["night"], x["verdict"], x["number"]) for x in counts[::-1]),
+        tuple((bar["night"], bar["verdict"], bar["number"]) for bar in bars[::-1]),
     )
 
 
@@ -323,5 +367,5 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _stamp(at: datetime) -> int:
-    """Return a moment as Vega-Lite reads it: milliseconds."""
+    """Return a moment as Vega-Lite reads it: in milliseconds since 1970."""
     return round(at.timestamp() * 1000)

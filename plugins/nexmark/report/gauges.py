@@ -1,4 +1,4 @@
-"""The gauges of a night, for whatever keeps the metrics of an Airflow."""
+"""The gauges of a night, for the system that keeps the metrics of Airflow."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from nexmark.evidence.night_evidence import Report
 
 GRADES: Mapping[str, int] = {"steady": 0, "unsteady": 1, "broken": 2}
+"""The grade of the hosts of a night as a number."""
 
 
 @dataclass(frozen=True)
@@ -13,10 +14,10 @@ class Gauge:
     """A figure of a night, or of a query in it.
 
     Attributes:
-        name: its name, for systems that have tags: `query.ratio`.
-        value: the figure.
-        tags: whose figure it is.
-        parts: the same in words, for the name of a system without tags.
+        name: The name of the gauge in systems that have tags: `query.ratio`.
+        value: The figure.
+        tags: The DAG, workload, cluster and engine of the night, and the query.
+        parts: The parts of the name in systems without tags.
     """
 
     name: str
@@ -26,7 +27,7 @@ class Gauge:
 
 
 def gauges(report: Report) -> Iterator[Gauge]:
-    """Yield the gauges of a night; one that has no figure is left out."""
+    """Yield the gauges of a night; gauges without a figure are left out."""
     night = report.night
     place = (night.dag_id, night.workload, night.cluster)
     tags = {

@@ -1,4 +1,4 @@
-"""Models and rows as plain data that is ready for JSON and CSV; the names are contracts."""
+"""Converts models and rows to plain data for JSON and CSV; the names of the keys are contracts."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
@@ -14,12 +14,16 @@ from nexmark.store.table_base import Base
 from nexmark.verdict.verdict import Verdict
 
 IDS = frozenset({"id", "night_id"})
+"""The columns that plain data does not have unless a caller keeps them."""
 
 
-def plain(value: Any, keep: Iterable[str] = (), leave_out: Iterable[str] = ()) -> Any:
-    """Return a model, or a row of the store, as plain data that is ready for JSON.
+def plain(value: object, keep: Iterable[str] = (), leave_out: Iterable[str] = ()) -> Any:
+    """Return a model, or a row of the store, as plain data for JSON.
 
-    Rows lose their ids (but ``keep``); ``leave_out`` are columns, or fields of the model itself.
+    Args:
+        value: The model, row, list, mapping or single value.
+        keep: The columns of IDS that rows keep.
+        leave_out: The columns of a row, or the fields of a model, that are left out.
     """
     if isinstance(value, Base):
         left_out = IDS.union(leave_out).difference(keep)
@@ -39,8 +43,8 @@ def plain(value: Any, keep: Iterable[str] = (), leave_out: Iterable[str] = ()) -
     return str(value) if isinstance(value, Path) else value
 
 
-def plain_verdict(verdict: Verdict) -> dict[str, Any]:
-    """Return a verdict under the names that its table in the database has, without the night."""
+def plain_verdict(verdict: Verdict) -> dict[str, object]:
+    """Return a verdict by the names of the columns of its table, without the night."""
     by_bounds = verdict.mode == Mode.BOUNDS
     return {
         "query": verdict.query,
@@ -73,8 +77,8 @@ def plain_verdict(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def plain_row(row: Row) -> dict[str, Any]:
-    """Return the row of a query as the files of the report have it."""
+def plain_row(row: Row) -> dict[str, object]:
+    """Return the row of a query as the files of the report and the evidence have it."""
     verdict = row.verdict
     by_bounds = verdict is None or verdict.mode == Mode.BOUNDS
     return {
@@ -102,8 +106,8 @@ def plain_row(row: Row) -> dict[str, Any]:
     }
 
 
-def plain_point(point: RatioPoint) -> dict[str, Any]:
-    """Return a point of a history as the evidence of a query has it."""
+def plain_point(point: RatioPoint) -> dict[str, object]:
+    """Return a point of the history of a query as the evidence has it."""
     verdict = point.verdict
     return {
         "night": verdict.night,

@@ -1,8 +1,8 @@
-"""The one Jinja2 environment: every page and file is a template here, over a model of ``evidence``.
+"""The only Jinja2 environment: every page and every HTML file is a template over the evidence.
 
-Everything is escaped, and what looks like a secret is blanked out wherever it stands. A template
-with the layout ``base.html`` is a page of the server (``web``); with ``alone.html`` it is a file
-that asks nobody for anything: no link, no script, its charts drawn as SVG.
+All values are escaped, and texts that look like secrets are hidden wherever they are. With the
+layout ``base.html``, a template is a page of the server (``web``). With ``alone.html``, it is a
+file that needs no other file: it has no link and no script, and its charts are drawn as SVG.
 """
 
 import base64
@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from functools import cache, partial
 from importlib import resources
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -22,56 +21,72 @@ from markupsafe import Markup
 
 from nexmark.attribution.explained import words
 from nexmark.evidence.night_list import legend, look
+from nexmark.evidence.rows import Row
 from nexmark.report.plain import plain, plain_verdict
 from nexmark.report.vega_lite import Chart
 from nexmark.secrets import without_any_secret, without_secrets
 from nexmark.verdict.measured_night import possible
+from nexmark.verdict.verdict import Verdict
 
-WIDTH, MARGIN = 180, 6  # of the drawing of an interval
-LEAST, MOST = math.log(1.1), math.log(2.0)  # how far from 1 a scale goes: at least and at most
+WIDTH, MARGIN = 180, 6
+"""The width of the drawing of an interval and the margins at its ends, in pixels."""
+LEAST, MOST = math.log(1.1), math.log(2.0)
+"""The smallest and the largest reach of a scale, as logarithms of a ratio."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """A logarithmic scale with 1 in its middle, so that twice as slow and twice as fast look alike.
+    """A logarithmic scale with the ratio 1 in its middle.
 
-    ``reach`` is the log of the greatest ratio on it.
+    Twice as slow and twice as fast are equally far from the middle. ``reach`` is the logarithm of
+    the largest ratio on the scale.
     """
 
     reach: float
 
     def x(self, ratio: float) -> float:
-        """Return where a ratio is, cut off at the ends."""
+        """Return the horizontal position of a ratio in pixels, between the ends of the scale."""
         share = max(-1.0, min(1.0, math.log(ratio) / self.reach))
         return round(WIDTH / 2 + share * (WIDTH / 2 - MARGIN), 1)
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The ratios at both ends."""
+        """The ratios at both ends of the scale."""
         return math.exp(-self.reach), math.exp(self.reach)
 
 
 def scale_of(ratios: Iterable[float | None]) -> Scale:
-    """Return a common log scale for these ratios, capped at ``MOST``."""
-    logs = [abs(math.log(x)) for x in ratios if possible(x)]
+    """Return a scale for some ratios, whose reach is between ``LEAST`` and ``MOST``."""
+    logs = [abs(math.log(ratio)) for ratio in ratios if possible(ratio)]
     return Scale(min(MOST, max([LEAST, *logs]) * 1.05))
 
 
 NONE = "–"
-BUILD = 12  # characters of a build's name that are shown where there is little room
+BUILD = 12
+"""The number of characters of a build's id that are shown where there is little room."""
 _UNITS = ("B", "kB", "MB", "GB", "TB")
-_SHORT = 3  # a text of this length is no secret
+_SHORT = 3
+"""A text of at most this length is not a secret."""
 
 
-def standalone(template: str, *, draw: bool = True, **content: Any) -> str:
-    """Return a template as a file of its own; without ``draw`` it has its numbers in tables."""
-    found, page = environment().get_template(template), {"layout": "alone.html", "alone": True}
-    return found.render(**page, draw=draw, night_url=lambda *_: "", **content)
+def standalone(template: str, *, draw: bool = True, **content: object) -> str:
+    """Return the HTML of a file that needs no other file.
+
+    Args:
+        template: The name of the template.
+        draw: Whether charts are drawn; if not, the file has their numbers in tables.
+        content: The variables of the template.
+    """
+    return (
+        environment()
+        .get_template(template)
+        .render(layout="alone.html", alone=True, draw=draw, night_url=lambda *_: "", **content)
+    )
 
 
 @cache
 def environment() -> Environment:
-    """Return the templates, compiled once."""
+    """Return the environment of all templates; they are compiled once."""
     made = Environment(
         loader=PackageLoader("nexmark.report", "templates"),
         autoescape=lambda name: name is None or not name.endswith(".md"),
@@ -82,16 +97,17 @@ def environment() -> Environment:
         finalize=_public,
     )
     made.filters.update(FILTERS)
-    made.globals.update(
-        **{"legend": legend, "look": look, "css": _css},
-        scale_of=lambda rows: scale_of(x for row in rows for x in (row.ratio, row.lo, row.hi)),
-    )
+    made.globals.update(legend=legend, look=look, css=_css, scale_of=_scale_of_rows)
     made.tests["possible"] = possible
     return made
 
 
+def _scale_of_rows(rows: Iterable[Row | Verdict]) -> Scale:
+    return scale_of(end for row in rows for end in (row.ratio, row.lo, row.hi))
+
+
 def count(value: int | None, one: str, many: str = "") -> str:
-    """Return ``1 pair``, ``5 pairs``."""
+    """Return a number with its noun: ``1 pair``, ``5 pairs``; ``many`` is an irregular plural."""
     return f"{value or 0:,} {one if value == 1 else many or one + 's'}"
 
 
@@ -112,8 +128,8 @@ def part(text: str) -> str:
     return quote(text, safe="+:~@")
 
 
-def cell(value: Any) -> str:
-    """Return anything as the text of a cell."""
+def cell(value: object) -> str:
+    """Return any value as the text of a cell of a table."""
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, datetime):
@@ -125,13 +141,16 @@ def cell(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def as_json(value: Any) -> str:
-    """Return anything as indented JSON without secrets."""
+def as_json(value: object) -> str:
+    """Return any value as indented JSON without secrets."""
     return json.dumps(without_any_secret(plain(value)), indent=1, ensure_ascii=False, default=str)
 
 
 def diff_lines(unified: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the lines of a unified difference with their sign: +, -, @ or none."""
+    """Return the lines of a unified difference, each with its sign: +, -, @ or "".
+
+    The first two lines, which name both sides, are left out.
+    """
     return [
         (line[:1], line if line[:1] == "@" else line[1:]) if line[:1] in "+-@" else ("", line[1:])
         for line in unified[2:]
@@ -139,7 +158,10 @@ def diff_lines(unified: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def picture(path: Path) -> Markup | None:
-    """Return an SVG file as the address of a picture in which nothing can run; None for none."""
+    """Return an SVG file as the address of a picture, in which no script can run.
+
+    None if there is no such file.
+    """
     try:
         content = base64.b64encode(path.read_bytes()).decode("ascii")
     except OSError:
@@ -148,7 +170,7 @@ def picture(path: Path) -> Markup | None:
 
 
 def drawn(chart: Chart) -> Markup:
-    """Return a chart as SVG; where it cannot be drawn, a sentence that says why."""
+    """Return a chart as SVG; if it cannot be drawn, a sentence that says why."""
     try:
         return Markup(chart.svg(without_any_secret))
     except Exception as error:  # any failure of the library: the page has the numbers in a table
@@ -156,7 +178,8 @@ def drawn(chart: Chart) -> Markup:
         return Markup("<p>cannot be drawn ({}: {})</p>").format(type(error).__name__, said)
 
 
-def _public(value: Any) -> Any:
+def _public(value: object) -> object:
+    """Return the value of an expression in a template, with secrets in a text hidden."""
     return without_secrets(value) if type(value) is str and len(value) > _SHORT else value
 
 
@@ -166,25 +189,36 @@ def _css() -> Markup:
 
 
 def _known(shown: Callable[..., str]) -> Callable[..., str]:
-    """Return a filter that shows a dash for None."""
+    """Return a filter that shows a dash for None, and other values as ``shown`` does."""
     return lambda value, *more: NONE if value is None else shown(value, *more)
 
 
-FILTERS: Mapping[str, Callable[..., Any]] = {
+def _field(row: object, name: str) -> object:
+    """Return a field of a model or of a mapping by its name; None if there is none."""
+    return row.get(name) if isinstance(row, Mapping) else getattr(row, name, None)
+
+
+FILTERS: Mapping[str, Callable[..., object]] = {
     "ratio": _known("{:.3f}".format),
     "change": _known(lambda ratio: f"{100 * (ratio - 1):+.1f} %".replace("-", "−")),
     "percent": _known(lambda share: f"{100 * share:.1f} %"),
     "number": _known(lambda value, digits=2: f"{value:,.{digits}f}"),
     "size": _known(_size),
     "short": lambda build: (build or NONE)[:BUILD],
-    "field": lambda row, name: (
-        row.get(name) if isinstance(row, Mapping) else getattr(row, name, None)
-    ),
-    **{"count": count, "moment": moment},
-    **{"day": partial(moment, form="%Y-%m-%d"), "monthday": partial(moment, form="%m-%d")},
-    **{"part": part, "public": without_secrets, "without_secrets": without_any_secret},
-    **{"cell": cell, "as_json": as_json, "diff_lines": diff_lines},
+    "field": _field,
+    "count": count,
+    "moment": moment,
+    "day": partial(moment, form="%Y-%m-%d"),
+    "monthday": partial(moment, form="%m-%d"),
+    "part": part,
+    "public": without_secrets,
+    "without_secrets": without_any_secret,
+    "cell": cell,
+    "as_json": as_json,
+    "diff_lines": diff_lines,
     "plain_verdict": plain_verdict,
-    **{"picture": picture, "drawn": drawn, "words": words},
+    "picture": picture,
+    "drawn": drawn,
+    "words": words,
 }
-"""By the name that they have in the templates."""
+"""The filters of the templates, by name."""

@@ -1,4 +1,4 @@
-"""The result table as Nexmark users know it, then correctness and verdict."""
+"""The table of results: the columns that users of Nexmark know, then correctness and verdict."""
 
 from collections.abc import Sequence
 
@@ -7,8 +7,17 @@ from nexmark.evidence.rows import Row
 from nexmark.model import CPU, METRICS, Basis, metric_of
 
 HEADINGS = (
-    *("Query", "Events Num", "Cores", "Time(s)", "Cores * Time(s)", "Throughput/Cores"),
-    *("Result", "CPU s/M events", "Baseline", "Ratio", "Verdict"),
+    "Query",
+    "Events Num",
+    "Cores",
+    "Time(s)",
+    "Cores * Time(s)",
+    "Throughput/Cores",
+    "Result",
+    "CPU s/M events",
+    "Baseline",
+    "Ratio",
+    "Verdict",
 )
 LEFT = frozenset({"Query", "Result", "Verdict"})
 NONE = "-"
@@ -22,10 +31,10 @@ UNITS = ("", " K", " M", " G")
 
 
 def render_table(rows: Sequence[Row]) -> str:
-    """Return the table with its total row, at most 160 columns wide without ``tabled`` metrics.
+    """Return the table with its total row; without ``tabled`` metrics it has at most 160 columns.
 
-    The total has sums of events, time and CPU, and the throughput per core that follows from
-    them; cores and ratios do not add up.
+    The total row has the sums of events, time and CPU time, and the throughput per core that
+    follows from these. It has no cores and no ratio, because these do not add up.
     """
     mixed = any(row.basis == Basis.APPLICATION for row in rows)
     cells = [_cells(row, mixed) for row in rows]
@@ -50,7 +59,7 @@ def render_table(rows: Sequence[Row]) -> str:
 
 
 def report_text(report: Report) -> str:
-    """Return what a person reads: a heading, the table, the three lines, upgrades, alarms."""
+    """Return the report for people: a heading, the table, the lines below it, upgrades, alarms."""
     head = [report.heading(), render_table(report.rows)]
     return "\n".join([*head, *report.lines, *report.upgrades.lines, *report.alarms])
 
@@ -67,7 +76,7 @@ def throughput(value: float | None) -> str:
 
 
 def number(value: float | None, decimals: int = 3) -> str:
-    """Return a number with thousands separators, ``-`` for none."""
+    """Return a number with thousands separators; ``-`` for None."""
     return NONE if value is None else f"{value:,.{decimals}f}"
 
 
@@ -89,7 +98,7 @@ def _cells(row: Row, mixed: bool) -> list[str]:
 
 
 def _ratio(row: Row) -> str:
-    """Return the ratio, with its interval where it has one: ``1.082 (1.051-1.114)``."""
+    """Return the ratio, with its interval if it has one: ``1.082 (1.051-1.114)``."""
     if row.lo is None or row.hi is None:
         return number(row.ratio)
     return f"{number(row.ratio)} ({row.lo:.3f}-{row.hi:.3f})"

@@ -1,32 +1,42 @@
 """Charts as Vega-Lite specifications, each with a table of the same numbers, and their pieces.
 
-One specification for both: the script of a page draws it, or ``Chart.svg`` for a file. Colours are
-names; the script replaces them by the colours of the page's style, ``svg`` by colours that stand
-out on a light and on a dark page. What differs in colour differs in shape or dash as well.
+A chart has one specification. On a page of the server, the script of the page draws it; in a file,
+``Chart.svg`` does. The colours in a specification are names. The script replaces them by the
+colours of the style sheet, ``svg`` by colours that have contrast with a light and with a dark page.
+Marks that differ in colour differ in shape or dash as well.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count as counting
-from typing import Any
+from typing import Any, NamedTuple
 
 from nexmark.model import ARMS
 
 Spec = dict[str, Any]
+"""A specification of Vega-Lite, or a part of one: JSON."""
 Points = Sequence[Mapping[str, Any]]
+"""The data of a chart: JSON objects whose keys are the fields of the specification."""
 
 HEIGHT, _WIDTH = 220, 480
-_TICKS = 12  # up to this number of batches, each batch has a tick
-#: Contrast of at least 3 with white and with black.
+"""The size of a chart in pixels."""
+_TICKS = 12
+"""Up to this number of batches, each batch has a tick."""
 _PALETTE = {
-    **{"candidate": "#1c7ed6", "baseline": "#d9480f", "good": "#2f9e44", "warn": "#e8590c"},
-    **{"bad": "#e03131", "calm": "#868e96", "muted": "#868e96", "band": "#8884"},
+    "candidate": "#1c7ed6",
+    "baseline": "#d9480f",
+    "good": "#2f9e44",
+    "warn": "#e8590c",
+    "bad": "#e03131",
+    "calm": "#868e96",
+    "muted": "#868e96",
+    "band": "#8884",
     "uncompared": "#7950f2",
     "text": "currentColor",
 }
 _INK = "currentColor"
-_CONFIG: Mapping[str, Any] = {
+_CONFIG: Mapping[str, object] = {
     "background": "transparent",
     "font": "sans-serif",
     "view": {"stroke": None},
@@ -49,57 +59,83 @@ _numbers = counting()
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart: what it shows, its specification, and its table."""
+    """A chart: its title, a sentence on what it shows, its specification, and its table."""
 
     title: str
     description: str
     spec: Spec
     columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
+    rows: tuple[tuple[object, ...], ...]
 
-    def svg(self, clean: Callable[[Any], Any] = lambda spec: spec) -> str:
-        """Return it as SVG for a page, without a script; ``clean`` is applied to all its texts."""
+    def svg(self, clean: Callable[[Spec], Spec] = lambda spec: spec) -> str:
+        """Return the chart as SVG for a page, without a script.
+
+        ``clean`` is applied to the specification first, to hide what must not be shown.
+        """
         import vl_convert
 
         width = {} if "width" in self.spec else {"width": _WIDTH}
-        whole = {"config": _CONFIG, **width, **_dyed(clean(self.spec))}
+        colored = {name: _colored(value, name) for name, value in clean(self.spec).items()}
+        whole = {"config": _CONFIG, **width, **colored}
         svg = vl_convert.vegalite_to_svg(whole, allowed_base_urls=[])
-        own = next(_numbers)  # the ids of charts on one page differ
+        number = next(_numbers)  # so that the ids of the charts on one page differ
         svg = re.sub(r' xmlns(:xlink)?="[^"]*"', "", svg, count=2)
-        svg = re.sub(r'id="([^"]+)"', rf'id="chart{own}-\1"', svg)
-        return re.sub(r"url\(#([^)]+)\)", rf"url(#chart{own}-\1)", svg)
+        svg = re.sub(r'id="([^"]+)"', rf'id="chart{number}-\1"', svg)
+        return re.sub(r"url\(#([^)]+)\)", rf"url(#chart{number}-\1)", svg)
 
 
-def field(shorthand: str, **more: Any) -> Spec:
+class Axis(NamedTuple):
+    """An axis of a chart: the field that it shows, and its title."""
+
+    field: str
+    title: str
+
+
+def field(shorthand: str, **more: object) -> Spec:
     """Return how a field is drawn; ``shorthand`` is its name and type, as ``ratio:Q``."""
     name, _, kind = shorthand.partition(":")
     return {"field": name, "type": _TYPES[kind], **more}
 
 
-def layer(mark: str, encoding: Spec, rows: Points | None = None, **style: Any) -> Spec:
-    """Return one kind of marks; without ``rows`` of its own it shows what its chart has."""
+def layer(mark: str, encoding: Spec, rows: Points | None = None, **style: object) -> Spec:
+    """Return a layer with one kind of marks.
+
+    Args:
+        mark: The kind, as ``point``.
+        encoding: How the fields are drawn.
+        rows: The data of the layer; None if it shows the data of the chart.
+        style: Properties of the marks.
+    """
     data = {} if rows is None else {"data": {"values": rows}}
     return {**data, "mark": {"type": mark, **style}, "encoding": encoding}
 
 
 def layered(rows: Points, layers: Sequence[Spec]) -> Spec:
-    """Return a chart of several layers."""
+    """Return the specification of a chart of several layers over the same data."""
     return {"data": {"values": rows}, "height": HEIGHT, "layer": layers}
 
 
 def ratio_axis(name: str) -> Spec:
-    """Return how a ratio is drawn: on a log scale, so that twice and half are as far from 1."""
+    """Return how a ratio is drawn: on a log scale, where 2 and 1/2 are equally far from 1."""
     axis = {"format": ".3~f", "tickCount": 6}
     return field(f"{name}:Q", title="candidate / baseline", scale=LOG, axis=axis)
 
 
 def one(axis: str) -> Spec:
-    """Return the line where both arms are the same."""
+    """Return the layer with the line at 1, where both arms are equal."""
     return layer("rule", {axis: field("one:Q", scale=LOG)}, [{"one": 1}], color="muted")
 
 
 def estimate(axis: str, place: Spec, tips: Sequence[Spec]) -> list[Spec]:
-    """Return the layers of a ratio on an axis, with its interval; ``tone`` is its colour."""
+    """Return the layers of a ratio with its interval.
+
+    The data have ``ratio``, ``lo``, ``hi``, and ``tone`` for the colour.
+
+    Args:
+        axis: The axis of the ratio: x or y.
+        place: The other axis.
+        tips: The lines of the tooltip before the ratio.
+    """
     interval = {**place, axis: ratio_axis("lo"), f"{axis}2": {"field": "hi"}}
     ratio = {
         **place,
@@ -116,7 +152,15 @@ def estimate(axis: str, place: Spec, tips: Sequence[Spec]) -> list[Spec]:
 
 
 def marks(rows: Points, word: str, color: str, dash: list[int], time: Spec) -> list[Spec]:
-    """Return the layers of moments: a dashed line at each, with a word."""
+    """Return the layers of moments: a dashed line at each, with a word.
+
+    Args:
+        rows: The moments, each with a label for its tooltip; without any, there is no layer.
+        word: The word at each line.
+        color: The name of the colour.
+        dash: The lengths of a dash and of the gap after it, in pixels.
+        time: How the moment is drawn on the horizontal axis.
+    """
     if not rows:
         return []
     line = {"x": time, "tooltip": [tip("label", word)]}
@@ -129,46 +173,58 @@ def marks(rows: Points, word: str, color: str, dash: list[int], time: Spec) -> l
     ]
 
 
-def lines(points: Points, x: str, x_title: str, y: str, y_title: str, dots: bool = False) -> Spec:
-    """Return a line for each arm, with ``dots`` where there are few points."""
-    batches = sorted({point[x] for point in points}) if x == "batch" else []
+def lines(points: Points, horizontal: Axis, vertical: Axis, *, dots: bool = False) -> Spec:
+    """Return the specification of a line for each arm.
+
+    Args:
+        points: The points, each with its arm.
+        horizontal: The horizontal axis.
+        vertical: The vertical axis.
+        dots: Whether each point has a dot.
+    """
+    is_batch = horizontal.field == "batch"
+    batches = sorted({point[horizontal.field] for point in points}) if is_batch else []
     axis: Spec = {"values": batches} if 0 < len(batches) <= _TICKS else {}
     legend = LEGEND if len({point["arm"] for point in points}) > 1 else None
     encoding = {
-        "x": field(f"{x}:Q", title=x_title, axis=axis),
-        "y": field(f"{y}:Q", title=y_title),
+        "x": field(f"{horizontal.field}:Q", title=horizontal.title, axis=axis),
+        "y": field(f"{vertical.field}:Q", title=vertical.title),
         "color": arms_by(COLORS, legend),
         "strokeDash": arms_by(_DASHES, legend),
         **({"shape": arms_by(SHAPES, legend)} if dots else {}),
-        "tooltip": [tip("arm", "arm"), tip(x, x_title, ".4~g"), tip(y, y_title, ".3~f")],
+        "tooltip": [tip("arm", "arm"), tip(*horizontal, ".4~g"), tip(*vertical, ".3~f")],
     }
     point = {"filled": True, "size": 40} if dots else False
     return layer("line", encoding, points, point=point) | {"height": HEIGHT}
 
 
-def arms_by(values: Sequence[Any], legend: Spec | None = LEGEND) -> Spec:
-    """Return a channel that tells the arms apart."""
+def arms_by(values: Sequence[object], legend: Spec | None = LEGEND) -> Spec:
+    """Return a channel with one value for each arm, in the order of ``ARMS``."""
     return by("arm", dict(zip(ARMS, values, strict=True)), legend)
 
 
-def by(name: str, values: Mapping[str, Any], legend: Spec | None = None) -> Spec:
-    """Return a channel that has a value of its own for each value of a field."""
+def by(name: str, values: Mapping[str, object], legend: Spec | None = None) -> Spec:
+    """Return a channel whose value depends on a field; ``values`` has it by value of the field."""
     scale = {"domain": list(values), "range": list(values.values())}
     return field(f"{name}:N", scale=scale, legend=legend)
 
 
 def tip(name: str, title: str, form: str = "") -> Spec:
-    """Return a line of a tooltip."""
+    """Return a line of a tooltip: a field under a title; ``form`` is the format of its number."""
     return {"field": name, "title": title, **({"format": form} if form else {})}
 
 
-def _dyed(value: Any, key: str = "") -> Any:
-    """Return a specification with colours in place of their names; data are left as they are."""
+def _colored(value: object, key: str) -> object:
+    """Return the value of a key of a specification, with colours in place of their names.
+
+    Data do not change.
+    """
     if key in ("values", "domain"):
         return value
     if isinstance(value, list | tuple):
-        return [_dyed(one, key) for one in value]
+        return [_colored(one, key) for one in value]
     if isinstance(value, Mapping):
-        return {name: _dyed(one, name) for name, one in value.items()}
-    named = key in ("color", "range") and isinstance(value, str)
-    return _PALETTE.get(value, value) if named else value
+        return {name: _colored(one, name) for name, one in value.items()}
+    if key in ("color", "range") and isinstance(value, str):
+        return _PALETTE.get(value, value)
+    return value
