@@ -22,7 +22,7 @@ def record(
     from nexmark.judging import judge_night
     from nexmark.night.kept_nights import check_over, kept_night
     from nexmark.recording.night_records import record_lacking
-    from nexmark.report.evidence_files import write_evidence, write_report
+    from nexmark.report.evidence_files import write_night
     from nexmark.report.table import report_text
     from nexmark.store import open_store
     from nexmark.store.connecting import INTERACTIVE_TIMEOUT_S
@@ -38,8 +38,7 @@ def record(
             option.on_stderr(f"{night.name}: is recorded and judged already; nothing has changed")
         directory = night.files.report
         try:
-            made = write_report(directory, store, night.name)
-            evidence = write_evidence(directory, store, night.name)
+            made, evidence = write_night(directory, store, night.name)
         except OSError as error:
             raise NexmarkError(f"recorded, but the report cannot be written: {error}") from None
     for problem in evidence.problems:

@@ -223,7 +223,7 @@ def report(
     from nexmark.report.table import report_text
 
     try:
-        with option.opened(db) as opened, opened.at_one_moment() as store:
+        with option.opened(db) as store:
             made = make_report(store, run) if out is None else write_report(out, store, run)
     except OSError as error:
         raise NexmarkError(f"cannot write the report: {error}; give another --out") from None

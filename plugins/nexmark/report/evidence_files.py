@@ -1,11 +1,11 @@
-"""Writes the report and the evidence of a night, for all of it and for each alarm; and the bundle.
+"""Writes the report and the evidence of a night, and the bundle of a sign-off.
 
 table.txt, results.csv, repetitions.csv, results.json      the report
 evidence.json, evidence.html                               the night, for programs and for people
 alarms/<query>/evidence.json, evidence.html                each query that is red, in depth
 
-The bundle of a sign-off has all of these, and problems.txt (what could not be written, if anything)
-and SHA256SUMS (as `sha256sum -c` reads it). It is written once, and read-only.
+The bundle of a sign-off has all of these, and SHA256SUMS in the format of `sha256sum -c`. If a file
+could not be written, problems.txt says which and why. A bundle is written once, and is read-only.
 """
 
 import csv
@@ -17,12 +17,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from nexmark.config import paths
 from nexmark.evidence.alarms import alarm_groups, since_of
 from nexmark.evidence.night_evidence import NightEvidence, Report, night_evidence, report_of
-from nexmark.evidence.night_rows import night_rows
+from nexmark.evidence.night_rows import NightRows, night_rows
 from nexmark.evidence.query_evidence import query_evidence
 from nexmark.evidence.rows import Row
 from nexmark.evidence.signoffs import EVIDENCE, HTML, SUMS, digest, seal
@@ -37,17 +36,20 @@ from nexmark.store.table_rows import RepetitionRow
 
 ALARMS = "alarms"
 DRAWN = 8
-"""The number of alarms, the worst first, whose pages have charts: charts take most of the time."""
+"""The number of worst alarms whose pages have charts; drawing them takes most of the time."""
 DERIVED = ("cores", "throughput_per_core")
+"""The figures in the report that follow from others."""
 NOT_IN_CSV = frozenset({"id", "night_id", "batch_list", "confs"})
+"""The columns of a repetition that repetitions.csv does not have."""
 _REPORT_SCHEMA = 1
 
 
 @dataclass(frozen=True)
 class Written:
-    """The page of the night (None if it could not be written), and pages of its alarms by query.
+    """The evidence that was written of a night.
 
-    ``problems`` has a line for each page that could not be written.
+    ``page`` is the page of the night, None if it could not be written. ``alarms`` has the page of
+    each alarm by query. ``problems`` has a line for each page that could not be written.
     """
 
     page: Path | None
@@ -55,13 +57,31 @@ class Written:
     problems: tuple[str, ...]
 
 
-def write_report(directory: Path, store: Store, run: str) -> Report:
-    """Write the report of a run into a directory and return it.
+def write_night(directory: Path, store: Store, run: str) -> tuple[Report, Written]:
+    """Write the report and the evidence of a run into a directory, from one reading of its rows.
 
-    table.txt is what a person reads; results.csv has a line per query, raw numbers; repetitions.csv
-    one per repetition, every figure; results.json all of it, with verdicts and validations.
+    A report that cannot be written is an error; evidence that cannot be written is a line of its
+    ``problems``, for a night goes on without.
     """
-    stored = night_rows(store, store.find_run(run), leave_out=())
+    with store.at_one_moment() as moment:
+        stored = night_rows(moment, moment.find_run(run), leave_out=())
+        report = _write_report(directory, moment, stored)
+        return report, _write_evidence(directory, moment, stored)
+
+
+def write_report(directory: Path, store: Store, run: str) -> Report:
+    """Write the report of a run into a directory, and return it."""
+    with store.at_one_moment() as moment:
+        stored = night_rows(moment, moment.find_run(run), leave_out=())
+        return _write_report(directory, moment, stored)
+
+
+def _write_report(directory: Path, store: Store, stored: NightRows) -> Report:
+    """Write the report of a night into a directory, and return it.
+
+    table.txt is for people. results.csv has a line per query, repetitions.csv has a line per
+    repetition with every figure. results.json has all of these, with verdicts and validations.
+    """
     report, night = report_of(store, stored), stored.night
     rows = [
         {
@@ -91,61 +111,69 @@ def write_report(directory: Path, store: Store, run: str) -> Report:
     names = [name for name in plain_row(Row("")) if name != "figures"]
     lines = [{**line, **row.figures} for line, row in zip(rows, report.rows, strict=True)]
     write_text(directory / "results.csv", _csv([*names, *DERIVED, *tabled], lines))
-    columns = [x.name for x in RepetitionRow.__table__.columns if x.name not in NOT_IN_CSV]
+    names_of_columns = (column.name for column in RepetitionRow.__table__.columns)
+    columns = [name for name in names_of_columns if name not in NOT_IN_CSV]
     write_text(directory / "repetitions.csv", _csv(columns, map(vars, stored.repetitions)))
     write_text(directory / "results.json", json.dumps(content, indent=1) + "\n")
     return report
 
 
-def night_html(found: NightEvidence) -> str:
-    """Return the evidence of a night, or of a sign-off, as a page of its own."""
-    text, charts = report_text(found.report), night_charts(found)
-    return standalone("night.html", page=found, text=text, charts=charts)
+def night_html(evidence: NightEvidence) -> str:
+    """Return the evidence of a night, or of a sign-off, as HTML that needs no other file."""
+    text, charts = report_text(evidence.report), night_charts(evidence)
+    return standalone("night.html", page=evidence, text=text, charts=charts)
 
 
-def write_evidence(directory: Path, store: Store, run: str) -> Written:
-    """Write the evidence of a run into a directory; never raises, for a night goes on without."""
+def _write_evidence(directory: Path, store: Store, stored: NightRows) -> Written:
+    """Write the evidence of a night and of its alarms into a directory; raises no error."""
     page, problems = None, []
     try:
-        found = night_evidence(store, store.find_run(run))
-        _write_both(directory, night_json(found), night_html(found))
+        evidence = night_evidence(store, stored.night, stored=stored)
+        _write_both(directory, night_json(evidence), night_html(evidence))
         page = directory / HTML
     except Exception as error:
         problems.append(f"evidence of the night: not written: {_reason(error)}")
-    alarms, more = write_alarms(directory, store, run)
+    alarms, more = _write_alarms(directory, store, stored)
     return Written(page, alarms, (*problems, *more))
 
 
-def write_alarms(directory: Path, store: Store, run: str) -> tuple[dict[str, Path], list[str]]:
-    """Write the evidence of a run's alarms, replacing earlier evidence; never raises."""
+def _write_alarms(
+    directory: Path, store: Store, stored: NightRows
+) -> tuple[dict[str, Path], list[str]]:
+    """Write the evidence of the alarms of a night, in place of earlier evidence; raises no error.
+
+    Return the pages by query, and a line for each page that could not be written.
+    """
     written: dict[str, Path] = {}
     problems: list[str] = []
     try:
         shutil.rmtree(directory / ALARMS, ignore_errors=True)
-        night = store.find_run(run)
-        groups = alarm_groups(store, night, store.verdicts(night.id))
-        if not groups:
-            return written, problems
-        stored = night_rows(store, night, leave_out=())
+        groups = alarm_groups(store, stored.night, stored.verdicts)
     except Exception as error:
         return written, [f"evidence of the alarms: not written: {_reason(error)}"]
     alarms = [(alarm.verdict, group) for group in groups for alarm in group.alarms]
-    alarms.sort(key=lambda x: -(x[0].ratio or math.inf))
+    alarms.sort(key=lambda alarm: -(alarm[0].ratio or math.inf))
     for place, (verdict, group) in enumerate(alarms):
         query = verdict.query
-        own = directory / ALARMS / paths.safe_name(query)
+        of_query = directory / ALARMS / paths.safe_name(query)
         try:
-            found = query_evidence(store, night, query, stored, since_of(store, group))
-            charts = {"charts": query_charts(found), "over_time": time_charts(found)}
-            page = standalone("query.html", draw=place < DRAWN, page=found, **charts)
-            _write_both(own, query_json(found), page)
-            written[query] = own / HTML
+            evidence = query_evidence(store, stored.night, query, stored, since_of(store, group))
+            page = standalone(
+                "query.html",
+                draw=place < DRAWN,
+                page=evidence,
+                charts=query_charts(evidence),
+                over_time=time_charts(evidence),
+            )
+            _write_both(of_query, query_json(evidence), page)
+            written[query] = of_query / HTML
         except Exception as error:
             problems.append(f"evidence of {query}: not written: {_reason(error)}")
     return written, problems
 
 
-def _write_both(directory: Path, content: Mapping[str, Any], page: str) -> None:
+def _write_both(directory: Path, content: Mapping[str, object], page: str) -> None:
+    """Write evidence.json and evidence.html into a directory."""
     directory.mkdir(parents=True, exist_ok=True)
     text = json.dumps(content, ensure_ascii=False, default=str) + "\n"  # indented: ten times slower
     write_text(directory / EVIDENCE, text)
@@ -153,11 +181,12 @@ def _write_both(directory: Path, content: Mapping[str, Any], page: str) -> None:
 
 
 def _reason(error: Exception) -> str:
+    """Return why a file was not written, in one line."""
     said = " ".join(str(error).split())[:300]
     return said if isinstance(error, OSError) else f"{type(error).__name__}: {said}"
 
 
-def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
     stream = io.StringIO()
     writer = csv.DictWriter(stream, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
@@ -170,7 +199,7 @@ READ_ONLY = 0o444
 
 @dataclass(frozen=True)
 class Bundle:
-    """Where it is, where its copy is, and the seal: the SHA-256 of its SHA256SUMS."""
+    """The directory of a bundle, the directory of its copy, and the SHA-256 of its SHA256SUMS."""
 
     directory: Path
     copy: Path
@@ -178,34 +207,42 @@ class Bundle:
 
 
 def write_bundle(directory: Path, copy: Path, evidence: NightEvidence, store: Store) -> Bundle:
-    """Write the bundle and a copy of it; another decision on the run is another bundle.
+    """Write the bundle of a sign-off, and a copy of it.
 
-    A bundle of the same decision that is there already (the task was tried again) is kept.
+    Another decision on the same run is another bundle. If a bundle with the same decision exists
+    already, because the task was tried again, it is kept.
+
+    Args:
+        directory: The directory of the first bundle; the bundle of another decision is beside it.
+        copy: The directory of the copy.
+        evidence: The evidence of the sign-off, with the decision.
+        store: The results database.
     """
     content = night_json(evidence)
-    made = _place(directory, content)
-    if not made.exists():
-        with whole_directory(made) as temporary:
+    bundle = _bundle_directory(directory, content)
+    if not bundle.exists():
+        with whole_directory(bundle) as temporary:
             _fill(temporary, evidence, content, store)
-    kept = copy.with_name(copy.name + made.name.removeprefix(directory.name))
+    kept = copy.with_name(copy.name + bundle.name.removeprefix(directory.name))
     if not kept.exists():
         with whole_directory(kept) as temporary:
-            shutil.copytree(made, temporary, dirs_exist_ok=True)
-    return Bundle(made, kept, seal(made))
+            shutil.copytree(bundle, temporary, dirs_exist_ok=True)
+    return Bundle(bundle, kept, seal(bundle))
 
 
 def question_text(evidence: NightEvidence, draft: Path, bundle: Path) -> str:
-    """Return what stands before the person who is to sign a build off, as Markdown.
+    """Return the question to the person who signs a build off, as Markdown.
 
-    The colour, the lines that matter, the table, and where the rest is.
+    It has the colour of the night, the lines that matter, the table, and the paths of the ``draft``
+    of the evidence and of the ``bundle`` to come.
     """
-    content = {"page": evidence, "table": render_table(evidence.report.rows)}
     template = environment().get_template("question.md")
-    return template.render(**content, draft=draft, bundle=bundle).strip()
+    table = render_table(evidence.report.rows)
+    return template.render(page=evidence, table=table, draft=draft, bundle=bundle).strip()
 
 
-def _place(directory: Path, evidence: Mapping[str, Any]) -> Path:
-    """Return where it goes: ``signoff``, or ``signoff-2`` where another decision was before."""
+def _bundle_directory(directory: Path, evidence: Mapping[str, object]) -> Path:
+    """Return the directory of a bundle: ``signoff``, or ``signoff-2`` after another decision."""
     number, place = 1, directory
     while place.exists():
         with suppress(OSError, ValueError, KeyError):
@@ -218,13 +255,22 @@ def _place(directory: Path, evidence: Mapping[str, Any]) -> Path:
 
 
 def _fill(
-    directory: Path, evidence: NightEvidence, content: Mapping[str, Any], store: Store
+    directory: Path, evidence: NightEvidence, content: Mapping[str, object], store: Store
 ) -> None:
+    """Write the files of a bundle.
+
+    Args:
+        directory: The directory, which is empty.
+        evidence: The evidence of the sign-off.
+        content: The same as JSON.
+        store: The results database.
+    """
+    stored = night_rows(store, evidence.night, leave_out=())
     text = json.dumps(content, indent=1, ensure_ascii=False, default=str) + "\n"
     (directory / EVIDENCE).write_text(text, encoding="utf-8")
     (directory / HTML).write_text(night_html(evidence), encoding="utf-8")
-    write_report(directory / "report", store, evidence.night.id)
-    _, problems = write_alarms(directory, store, evidence.night.id)
+    _write_report(directory / "report", store, stored)
+    _, problems = _write_alarms(directory, store, stored)
     if problems:
         (directory / "problems.txt").write_text("\n".join(problems) + "\n", encoding="utf-8")
     files = sorted(path for path in directory.rglob("*") if path.is_file())

@@ -37,16 +37,15 @@ def report() -> dict[str, Any]:
     Returns what notifiers and the sign-off tell of the night: `text`, the `lines` that matter, the
     `alarms` by the build they began with, whether it is `red`, and the `directory`.
     """
-    from nexmark.report.evidence_files import write_evidence, write_report
+    from nexmark.report.evidence_files import write_night
     from nexmark.report.table import report_text
     from nexmark.secrets import without_secrets
 
     night = current_night()
     directory = night.files.report
     with results_of(night) as opened, opened.at_one_moment() as store:
-        written = write_report(directory, store, night.name)
+        written, evidence = write_night(directory, store, night.name)
         steady_s = [row.steady_wall_s or 0.0 for row in store.repetitions(night.name)]
-        evidence = write_evidence(directory, store, night.name)
     say(report_text(written))
     for problem in evidence.problems:
         say(problem)

@@ -17,7 +17,7 @@ from nexmark.evidence.night_rows import night_rows
 from nexmark.evidence.query_evidence import query_evidence
 from nexmark.measure.cpu_series import CpuSeries
 from nexmark.model import PROFILED, Value
-from nexmark.report.evidence_files import DRAWN, write_evidence
+from nexmark.report.evidence_files import DRAWN, Written, write_night
 from nexmark.store import BuildRecord, RepetitionRecord, Store
 from nexmark.verdict.verdict import Verdict
 from tests.unit.store.night_builder import cpu, judge, paired, record_night, validate
@@ -30,6 +30,12 @@ OLD, NEW = (
     BuildRecord("sha-430", "4.3.0", "pypi:4.3.0"),
 )
 NIGHTS = 6
+
+
+def write_evidence(directory: Path, store: Store, run: str) -> Written:
+    """Write all files of a night; return what was written of its evidence."""
+    _, written = write_night(directory, store, run)
+    return written
 
 
 @pytest.fixture
@@ -266,7 +272,8 @@ def test_nothing_that_somebody_wrote_becomes_html(store: Store, tmp_path: Path) 
 def test_what_cannot_be_written_is_reported_in_a_line_each(
     store: Store, run: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "report").write_text("a file where the directory should be")
+    (tmp_path / "report" / "evidence.html").mkdir(parents=True)
+    (tmp_path / "report" / "alarms").write_text("a file where the directory should be")
     written = write_evidence(tmp_path / "report", store, run)
     assert written.page is None
     assert len(written.problems) == 2

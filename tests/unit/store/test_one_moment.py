@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ from nexmark.evidence.query_evidence import query_evidence
 from nexmark.model import CPU, Value
 from nexmark.night.run_directory import RunDirectory
 from nexmark.recording import night_records
+from nexmark.report.evidence_files import write_night
 from nexmark.store import BuildRecord, Store, StoreError, open_store
 from nexmark.store.table_rows import NightRow
 from nexmark.tasks import signoff_steps
@@ -70,10 +72,28 @@ def test_the_rows_of_a_night_are_read_once(store: Store, run: str) -> None:
     night = store.night(run)
     with statements(store) as made:
         night_evidence(store, night, deep=False)
-    own = [x for x in made if "night_id = " in x and "night_id IN " not in x]
-    tables = [x.split("FROM ")[1].split()[0] for x in own]
-    once = ("verdict", "validation", "compatibility", "canary")
-    assert {table: tables.count(table) for table in once} == dict.fromkeys(once, 1)
+    assert readings(made) == dict.fromkeys(ONCE, 1)
+
+
+ONCE = ("verdict", "validation", "compatibility", "canary")
+
+
+def readings(made: list[str]) -> dict[str, int]:
+    """How often the rows of one night were read, by table."""
+    of_night = [x for x in made if re.search(r"night_id = [?%]", x)]
+    tables = [x.split("FROM ")[1].split()[0] for x in of_night]
+    return {table: tables.count(table) for table in ONCE}
+
+
+def test_report_evidence_and_alarms_of_a_night_are_written_from_one_reading(
+    store: Store, run: str, tmp_path: Path
+) -> None:
+    with statements(store) as made, transactions(store) as begun:
+        _, written = write_night(tmp_path, store, run)
+    assert written.problems == ()
+    assert list(written.alarms) == ["q0", "q5"]
+    assert readings(made) == dict.fromkeys(ONCE, 1)
+    assert len(begun) == 1
 
 
 def test_a_report_and_a_query_are_read_in_one_transaction_each(store: Store, run: str) -> None:
