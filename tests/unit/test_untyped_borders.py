@@ -41,7 +41,6 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "night/run_directory.py": (5, FACTS),
     "night/timed_program.py": (1, TREE),
     "night/verification.py": (1, FACTS),
-    "recording/repetitions.py": (2, "arguments of a record that are put together step by step"),
     "report/plain.py": (1, "JSON, whose shape depends on the model that is converted"),
     "report/vega_lite.py": (2, "a specification of Vega-Lite, and the data in it: JSON"),
     "store/table_base.py": (1, JSON),
