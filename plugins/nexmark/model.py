@@ -16,8 +16,16 @@ SUITE = "suite"
 CANARY = "canary"
 """The query under which the replay CSV has the readings of the hosts."""
 
-COMPARABLE = ("engine", "workload", "cluster", "shape", "mode")
-"""Two nights are comparable if these are the same; the gate learns from comparable nights only."""
+
+class Comparable(NamedTuple):
+    """What nights have in common if they are comparable; the gate learns only from such nights."""
+
+    engine: str
+    workload: str
+    cluster: str
+    shape: str
+    mode: str
+
 
 MIN_PAIRS = 3
 """Below this no estimate sheds a single spike: no verdict."""

@@ -24,7 +24,7 @@ from nexmark.cluster.lease import LeaseFile
 from nexmark.config import SIGNOFF_DAG_ID, Gate
 from nexmark.evidence.alarms import alarm_groups
 from nexmark.evidence.signoffs import is_sealed
-from nexmark.model import COMPARABLE, RunKey, grouped
+from nexmark.model import RunKey, grouped
 from nexmark.store import Store
 from nexmark.store.reading import of_one_moment
 from nexmark.store.table_rows import NightRow
@@ -115,13 +115,9 @@ def _learnt_from(nights: Iterable[NightRow], gate: Gate) -> Iterator[str]:
     """Yield the last nights that the gate learns from, or in which it looks for a creep."""
     window = max(gate.remembered, gate.creep_nights)
     teaching = [night for night in nights if night.teaches]
-    for newest_first in grouped(teaching, _comparable).values():
+    for newest_first in grouped(teaching, lambda night: night.comparable).values():
         yield from (night.id for night in newest_first[:window])
 
 
-def _comparable(night: NightRow) -> tuple[object, ...]:
-    return tuple(getattr(night, name) for name in COMPARABLE)
-
-
 def _series(night: NightRow) -> tuple[object, ...]:
-    return night.dag_id, *_comparable(night)
+    return night.dag_id, *night.comparable

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy.orm import Session
 
-from nexmark.model import COMPARABLE, SUITE, Mode
+from nexmark.model import SUITE, Mode
 from nexmark.store.table_rows import NightRow, VerdictRow
 from nexmark.store.verdict_rows import by_newest_gate, select_verdicts, verdict_of
 
@@ -33,7 +33,7 @@ def read_links(
     wanted = (
         select_verdicts()
         .add_columns(NightRow.started, NightRow.teaches)
-        .where(*(getattr(NightRow, name) == getattr(night, name) for name in COMPARABLE))
+        .where(night.is_comparable())
         .where(NightRow.started <= night.started, NightRow.candidate_conf.is_(None))
         .where(VerdictRow.metric == metric, VerdictRow.mode == Mode.PAIRED)
         .where(VerdictRow.shift.is_not(None), VerdictRow.baseline_build.is_not(None))

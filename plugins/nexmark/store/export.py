@@ -23,7 +23,7 @@ from sqlalchemy.orm import Session
 from nexmark.config.paths import safe_name
 from nexmark.home import whole_directory
 from nexmark.measure.cpu_series import unpack
-from nexmark.model import CANARY, COMPARABLE, CPU, FIRST_ROUND, Arm, Mode, grouped
+from nexmark.model import CANARY, CPU, FIRST_ROUND, Arm, Mode, grouped
 from nexmark.store.gate_rows import read_night
 from nexmark.store.store_error import StoreError
 from nexmark.store.table_base import Base, Utc
@@ -43,7 +43,7 @@ def write_nights(session: Session, directory: Path) -> dict[str, int]:
     newest_first = paired.order_by(NightRow.started.desc(), NightRow.id)
     series = grouped(
         session.scalars(newest_first),
-        lambda night: tuple(str(getattr(night, name)) for name in COMPARABLE if name != "mode"),
+        lambda night: night.comparable[:-1],  # all of them are in pairs
     )
     written: dict[str, int] = {}
     for series_of, nights in series.items():
@@ -274,18 +274,27 @@ def _series(session: Session) -> Rows:
             "path": row.path,
             "interval_s": row.interval_s,
             "readings": row.readings,
-            **{name: getattr(series, name) for name in _SERIES},
+            "sampler_cores": series.sampler_cores,
+            "executor_count": series.executor_count,
+            "executor_starts": series.executor_starts,
+            "executor_ends": series.executor_ends,
+            "executors_gone_before": series.executors_gone_before,
         }
 
 
 def _samples(session: Session) -> Rows:
     for row in _stored(session):
         series = unpack(row.series)
-        columns: list[Sequence[float | None]] = [
-            getattr(series, name) or [None] * len(series.times) for name in _CUMULATIVE
-        ]
-        for time, *values in zip(series.times, *columns, strict=True):
-            figures = dict(zip(_CUMULATIVE, values, strict=True))
+        unknown = [None] * len(series.times)
+        cumulative: dict[str, Sequence[float | None]] = {
+            "executors": series.executors or unknown,
+            "python": series.python or unknown,
+            "driver": series.driver or unknown,
+            "busy": series.busy or unknown,
+            "steal": series.steal or unknown,
+        }
+        for place, time in enumerate(series.times):
+            figures = {name: values[place] for name, values in cumulative.items()}
             yield {"repetition_id": row.repetition_id, "host": row.host, "time": time, **figures}
 
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from sqlalchemy import ColumnElement, Select, select
+from sqlalchemy import Select, select
 from sqlalchemy.orm import Session, defer
 
 from nexmark.attribution.explained import Observed, Plan
@@ -119,7 +119,7 @@ def _left_open(
         return {}
     earlier_nights = session.scalars(
         select(NightRow)
-        .where(*_comparable_with(night), NightRow.build_id == night.build_id)
+        .where(night.is_comparable(), NightRow.build_id == night.build_id)
         .where(NightRow.started < night.started, NightRow.rows_pruned.is_(None))
         .order_by(NightRow.started.desc(), NightRow.id.desc())
         .limit(ADDED_UP)
@@ -140,17 +140,6 @@ def _left_open(
         if row.night_id in open_nights.get(row.query, ()):
             rows.setdefault(row.query, []).append(row)
     return rows
-
-
-def _comparable_with(night: NightRow) -> tuple[ColumnElement[bool], ...]:
-    """Return the conditions for nights that are comparable with `night` (``model.COMPARABLE``)."""
-    return (
-        NightRow.engine == night.engine,
-        NightRow.workload == night.workload,
-        NightRow.cluster == night.cluster,
-        NightRow.shape == night.shape,
-        NightRow.mode == night.mode,
-    )
 
 
 def _values(
@@ -295,7 +284,7 @@ def earlier(
     )
     last = (
         select(NightRow.id)
-        .where(*_comparable_with(night))
+        .where(night.is_comparable())
         .where(NightRow.teaches, NightRow.started < night.started)
         .where(judged.exists())
         .order_by(NightRow.started.desc(), NightRow.id.desc())

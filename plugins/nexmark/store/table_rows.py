@@ -6,7 +6,18 @@ import sqlalchemy as sa
 from sqlalchemy.ext.hybrid import hybrid_property
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from nexmark.model import CPU, FAILING, FIRST_ROUND, PROFILED, Basis, Mode, Status, Value, is_red
+from nexmark.model import (
+    CPU,
+    FAILING,
+    FIRST_ROUND,
+    PROFILED,
+    Basis,
+    Comparable,
+    Mode,
+    Status,
+    Value,
+    is_red,
+)
 from nexmark.store.table_base import (
     BASIS,
     MODE,
@@ -79,6 +90,21 @@ class NightRow(Base):
     candidate_conf: Mapped[dict[str, str] | None] = mapped_column(sa.JSON(none_as_null=True))
     teaches: Mapped[bool] = mapped_column(default=True, server_default=sa.true())
     rows_pruned: Mapped[datetime | None]
+
+    @property
+    def comparable(self) -> Comparable:
+        """What comparable nights have in common with this one."""
+        return Comparable(self.engine, self.workload, self.cluster, self.shape, self.mode)
+
+    def is_comparable(self) -> sa.ColumnElement[bool]:
+        """Return the condition that is true of the nights that are comparable with this one."""
+        return sa.and_(
+            NightRow.engine == self.engine,
+            NightRow.workload == self.workload,
+            NightRow.cluster == self.cluster,
+            NightRow.shape == self.shape,
+            NightRow.mode == self.mode,
+        )
 
     @property
     def same_build(self) -> bool:
