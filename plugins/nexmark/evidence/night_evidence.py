@@ -110,8 +110,8 @@ class CommonEvidence:
     """The fields that the evidence of a night and the evidence of a query have in common.
 
     In the evidence of a query, ``verdicts``, ``validations``, ``builds``, ``canary`` and ``acks``
-    are only those of the query. ``before`` and ``after`` are the runs of the same DAG just before
-    and just after this one.
+    have only what belongs to the query. ``before`` and ``after`` are the runs of the same DAG just
+    before and just after this one.
     """
 
     night: NightRow

@@ -1,9 +1,9 @@
 """The checks of a query's output: SQL over the tables of one DuckDB.
 
-``reference/`` has a SQL file per query: its result by an engine that is not Spark, as if the input
-had ended and every window had closed. ``invariants/`` has the rules of a query, which do not know
-the reference: each check is a SELECT of the rows that break one. The tables are ``person``,
-``auction``, ``bid``, the output and the reference; `prepare` says which.
+``reference/`` has a SQL file per query. It computes the result on an engine that is not Spark, as
+if the input had ended and every window had closed. ``invariants/`` has the rules of each query that
+hold without the reference. A check is a SELECT of the rows that break its rule. The tables are
+``person``, ``auction``, ``bid``, the output, and the tables that `prepare` makes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _HEADER = re.compile(r"-- check (?P<name>\w+): (?P<rule>.*)")
 
 @dataclass(frozen=True)
 class Check:
-    """A check of an output: its name, the rule for a person, and a SELECT of what breaks it."""
+    """A check of an output: its name, its rule in words, and a SELECT of the rows that break it."""
 
     name: str
     rule: str
@@ -33,9 +33,9 @@ class Check:
 
 @dataclass(frozen=True)
 class RowCounts:
-    """Rows of the reference, and of the output as it is compared with it (q12: folded).
+    """The number of rows of the reference, and of the output that is compared with it.
 
-    An output that is not readable is not compared, and has None.
+    The output of q12 is folded before. An output that is not readable is not compared: None.
     """
 
     reference: int
@@ -43,7 +43,7 @@ class RowCounts:
 
 
 def invariants(query: str) -> tuple[Check, ...]:
-    """Return the invariants of `query`, in the order of its file; none for an experiment's."""
+    """Return the invariants of `query`, in the order of its file; () if only experiments run it."""
     if query in EXPERIMENT_CONTRACTS:
         return ()
     checks = []
@@ -57,18 +57,21 @@ def invariants(query: str) -> tuple[Check, ...]:
 
 
 def reference_sql(query: str) -> str:
-    """Return the SQL of the result of `query`, written from the definition of it alone."""
+    """Return the SQL of the result of `query`; it is written from the query's definition alone."""
     return _sql("reference", query)
 
 
 def reference_select(query: str) -> str:
-    """Return a SELECT of the result of `query`, with the contract's columns (q12: two) and types.
+    """Return a SELECT of the result of `query`, with the columns and types of its contract.
 
-    It runs on the connection of opened events; the order of rows is not defined. ``.fetchall()`` of
-    it keeps decimals exact, ``.df()`` does not. ExpectationsError: there is no such query.
+    The SELECT runs on the connection of opened events. The order of its rows is not defined. For
+    q12, it has only the two columns of the fold. ``.fetchall()`` keeps decimals exact, ``.df()``
+    does not. ExpectationsError if there is no such query.
     """
     columns = contract(query).reference_columns
-    casts = ", ".join(f"CAST({c.name} AS {c.type}) AS {c.name}" for c in columns)
+    casts = ", ".join(
+        f"CAST({column.name} AS {column.type}) AS {column.name}" for column in columns
+    )
     return f"SELECT {casts} FROM ({reference_sql(query)})"
 
 
@@ -78,11 +81,12 @@ def _sql(folder: str, query: str) -> str:
 
 
 def prepare(events: Events, entry: Contract, output: Output) -> RowCounts:
-    """Make the tables that the checks of a loaded output need; count their rows.
+    """Make the tables that the checks of a loaded output need, and count their rows.
 
-    The table ``reference`` has the reference result. The views ``compared`` and ``wanted`` have
-    the rows of the output and of the reference that have to be equal as multisets: all of them,
-    but folded for q12, and without the columns that ties change where events have no number.
+    The table ``reference`` has the reference result. The views ``compared`` and ``wanted`` have the
+    rows of the output and of the reference, which must be equal as multisets. The output of q12 is
+    folded in them. If the events have no numbers, the views leave out the columns that depend on
+    ties.
     """
     connection = events.connection
     connection.execute(f"CREATE OR REPLACE TABLE reference AS {reference_select(entry.query)}")
@@ -104,7 +108,7 @@ def _count(connection: DuckDBPyConnection, table: str) -> int:
 
 
 def types_check(entry: Contract) -> Check:
-    """Return the check of the types of the columns that were written."""
+    """Return the check that the columns of the output have the types of the contract."""
     columns = ", ".join(
         f"({position}, '{column.name}', '{column.type}')"
         for position, column in enumerate(entry.columns, 1)
@@ -119,7 +123,7 @@ WHERE contract_type <> data_type"""
 
 
 def reference_check(entry: Contract) -> Check:
-    """Return the check that a comparison proves something."""
+    """Return the check that the reference has rows: two empty results prove nothing."""
     sql = f"""\
 SELECT 'no row' AS reference
 WHERE NOT EXISTS (FROM reference) AND NOT ({entry.may_be_empty})"""
@@ -128,7 +132,7 @@ WHERE NOT EXISTS (FROM reference) AND NOT ({entry.may_be_empty})"""
 
 
 def folded_count_check() -> Check:
-    """Return the check of the number of rows of a folded output."""
+    """Return the check that a folded output has as many rows as the reference."""
     sql = """\
 SELECT * FROM (
     SELECT (SELECT count(*) FROM compared) AS compared, (SELECT count(*) FROM reference) AS wanted
@@ -139,10 +143,10 @@ WHERE compared <> wanted"""
 
 
 def difference_checks() -> tuple[Check, Check]:
-    """Return the checks of output and reference as multisets of rows.
+    """Return the checks that output and reference are equal as multisets of rows.
 
-    ``EXCEPT ALL`` of long rows takes five times as long as sums of their hashes, so it has rows
-    only where these differ. Two different tables have one sum in 2^64 cases.
+    ``EXCEPT ALL`` of long rows takes five times as long as the sums of their hashes. So it compares
+    rows only if these sums differ. Two different tables have equal sums in one of 2^64 cases.
     """
     missing, unexpected = (
         f"""\
@@ -162,6 +166,6 @@ SELECT {other}.* FROM {other}, differ WHERE differ.differ"""
 
 
 def content_checks(entry: Contract) -> tuple[Check, ...]:
-    """Return the checks by SQL of an output that is readable, in the order of its suite."""
+    """Return the checks of the rows of a readable output, in the order of its suite."""
     folded = (folded_count_check(),) if entry.fold else ()
     return (reference_check(entry), *folded, *difference_checks(), *invariants(entry.query))

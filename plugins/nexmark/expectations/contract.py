@@ -1,7 +1,7 @@
-"""The contract of every query's result: its columns, in order, with their canonical types.
+"""The contract of the result of each query: its columns, in order, with their canonical types.
 
-Types are named as DuckDB names them. A timestamp is an instant in UTC; whether a file stores it
-with or without a zone does not matter.
+Types have the names of DuckDB. A timestamp is a moment in UTC; a file may store it with or without
+a time zone.
 """
 
 from collections.abc import Mapping
@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 
 
 class ExpectationsError(ValueError):
-    """A validation that cannot be made. The text is one line: what, where, remedy."""
+    """A validation is not possible. The message is one line: what is wrong, where, what to do."""
 
 
 _SQL = {"bigint": "BIGINT", "text": "VARCHAR", "timestamp": "TIMESTAMP", "decimal": "DECIMAL(23,3)"}
 
 _NO_BIDS = "SELECT count(*) = 0 FROM bid"
-# Five thousand bids of any Nexmark generator pass every filter and join of the 23 queries ...
+# Of five thousand bids of any Nexmark generator, some pass every filter and join of a query ...
 _FEW_BIDS = "SELECT count(*) < 5000 FROM bid"
-# ... but for q23's, where nexmark-flink's generator has bidders that are no person's id.
+# ... but not of q23: some bidders of the generator of nexmark-flink are not the id of a person.
 _FEW_KNOWN_BIDDERS = "SELECT count(*) < 5000 FROM bid WHERE bidder IN (SELECT id FROM person)"
 
 
@@ -29,18 +29,19 @@ class Column:
     type: str
 
     def __str__(self) -> str:
-        """Return name and type, as in a table definition."""
+        """Return the name and the type, as in a table definition."""
         return f"{self.name} {self.type}"
 
 
 @dataclass(frozen=True)
 class Contract:
-    """The columns of a query's result, and how it is compared.
+    """The columns of a query's result, and how the result is compared.
 
-    ``sql`` names the query's SQL files (a variant shares them). ``may_be_empty`` is a condition, as
-    SQL over the events, under which no row is a right answer. ``tie_free`` are the columns that
-    ties cannot change: only these are compared when the events carry no event number. ``fold``
-    says how to aggregate the output (column to expression) before it is compared.
+    ``sql`` is the name of the SQL files of the query; a variant of a query has the same files.
+    ``may_be_empty`` is a SELECT over the events of a condition under which a result without rows
+    is right. ``tie_free`` are the columns that do not depend on ties; if the events have no
+    numbers, only these are compared. ``fold`` has the expressions, by column, that aggregate the
+    output before it is compared.
     """
 
     query: str
@@ -57,14 +58,16 @@ class Contract:
 
     @property
     def reference_columns(self) -> tuple[Column, ...]:
-        """The columns of the reference: the columns of the fold if there is one, else all."""
-        return tuple(c for c in self.columns if c.name in (self.fold or self.names))
+        """The columns of the reference: the columns of the fold if there is one; if not, all."""
+        return tuple(column for column in self.columns if column.name in (self.fold or self.names))
 
 
 def columns_of_text(text: str) -> tuple[Column, ...]:
-    """Read ``bigint: a b; text: c``: column names by type, in order."""
+    """Return the columns of a text as ``bigint: a b; text: c``: names by type, in order."""
     groups = (group.split(":") for group in text.split(";"))
-    return tuple(Column(x, _SQL[kind.strip()]) for kind, names in groups for x in names.split())
+    return tuple(
+        Column(name, _SQL[kind.strip()]) for kind, names in groups for name in names.split()
+    )
 
 
 _BID = "bigint: auction bidder price; timestamp: dateTime; text: extra"
@@ -143,7 +146,7 @@ CONTRACTS: dict[str, Contract] = {
 }
 
 
-#: Queries that only experiments run. They have no invariants besides their reference.
+#: The contracts of queries that only experiments run. They have a reference, but no invariants.
 EXPERIMENT_CONTRACTS: dict[str, Contract] = {
     name: Contract(name, f"{name}.sql", columns_of_text(columns))
     for name, columns in {
@@ -159,7 +162,7 @@ EXPERIMENT_CONTRACTS: dict[str, Contract] = {
 
 
 def contract(query: str) -> Contract:
-    """Return the contract of `query` (``"q5"``); ExpectationsError if there is no such query."""
+    """Return the contract of `query`, as ``"q5"``; ExpectationsError if there is no such query."""
     try:
         return (CONTRACTS | EXPERIMENT_CONTRACTS)[query]
     except KeyError:

@@ -1,4 +1,4 @@
-"""What Great Expectations lacks for Data Docs of this package: rows on the page, and speed.
+"""Additions to Great Expectations for our Data Docs: rows on the page, and speed.
 
 Only a task that validates imports this module: Great Expectations takes seconds to import.
 """
@@ -27,16 +27,16 @@ from nexmark.config.expectation_files import AddedExpectation
 from nexmark.errors import ConfigError, suggest
 
 SHOWN_ROWS = 20
-"""The rows of a failed expectation that a result and its page have."""
+"""The largest number of rows of a failed expectation in a result and on its page."""
 
 logging.getLogger("great_expectations.expectations.registry").setLevel(logging.ERROR)
 
 
 class UnexpectedRowsExpectation(unexpected_rows_expectation.UnexpectedRowsExpectation):
-    """The expectation of this name, with its rows on the page.
+    """The expectation of this name in Great Expectations, with its rows on the page.
 
-    Great Expectations 1.24 shows only their number there. It keeps the rows only in results of the
-    format COMPLETE, which would keep all unexpected values of other expectations, too.
+    Great Expectations 1.24 shows only the number of rows. It keeps the rows only in results of the
+    format COMPLETE, which also keeps all unexpected values of the other expectations.
     """
 
     def _validate(
@@ -68,7 +68,10 @@ class UnexpectedRowsExpectation(unexpected_rows_expectation.UnexpectedRowsExpect
 
 
 class _CompiledTemplates(BytecodeCache):
-    """The compiled templates of the process: every page would compile some twenty again."""
+    """The compiled templates, kept as long as the process runs.
+
+    Without this cache, each page compiles about twenty templates again.
+    """
 
     codes: ClassVar[dict[str, CodeType]] = {}
 
@@ -81,10 +84,10 @@ class _CompiledTemplates(BytecodeCache):
 
 
 class PageView(DefaultJinjaPageView):
-    """The page of a suite or a result."""
+    """The page of a suite, or the page of a result."""
 
     def __init__(self, **directories: Any) -> None:
-        """Take the directories as the class above does."""
+        """Take the same directories as the base class."""
         super().__init__(**directories)
         self.env.bytecode_cache = _CompiledTemplates()
 
@@ -93,7 +96,7 @@ class IndexPageView(DefaultJinjaIndexPageView):
     """The page that lists all results."""
 
     def __init__(self, **directories: Any) -> None:
-        """Take the directories as the class above does."""
+        """Take the same directories as the base class."""
         super().__init__(**directories)
         self.env.bytecode_cache = _CompiledTemplates()
 

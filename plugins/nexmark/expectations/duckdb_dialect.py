@@ -1,8 +1,8 @@
-"""SQLAlchemy over an open DuckDB connection, so that Great Expectations queries its tables.
+"""A dialect of SQLAlchemy for an open DuckDB connection: Great Expectations queries its tables.
 
-The dialect `duckdb-engine` reads no columns and loses results under SQLAlchemy 2.1, and it cannot
-join a database in memory that is open already. Great Expectations needs little: statements that
-run, and the names and columns of tables.
+The dialect `duckdb-engine` reads no columns and loses results under SQLAlchemy 2.1. It also cannot
+reach a database in memory that is open already. Great Expectations needs little of a dialect: to
+run statements, and the names and columns of tables.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NAME = "duckdb"
 
 
 class DuckDbType(UserDefinedType[Any]):
-    """A type of DuckDB, by its name there."""
+    """A type of DuckDB, known by its name."""
 
     cache_ok = True
 
@@ -39,7 +39,7 @@ class DuckDbType(UserDefinedType[Any]):
 
 
 class _Shared:
-    """An open database, and the cursors that SQLAlchemy got of it."""
+    """An open database, and the cursors that SQLAlchemy has of it."""
 
     def __init__(self, connection: DuckDBPyConnection) -> None:
         self.connection = connection
@@ -59,9 +59,9 @@ _open: dict[str, _Shared] = {}
 
 @contextmanager
 def shared(connection: DuckDBPyConnection) -> Iterator[str]:
-    """Yield a URL by which SQLAlchemy reaches the database of `connection`, within the context.
+    """Yield a URL by which SQLAlchemy reaches the database of `connection` during the block.
 
-    Temporary tables belong to one connection of DuckDB, and are not seen.
+    SQLAlchemy does not see temporary tables, because these belong to one connection of DuckDB.
     """
     dialects.registry.register(_NAME, __name__, DuckDbDialect.__name__)
     key = uuid4().hex
@@ -73,7 +73,7 @@ def shared(connection: DuckDBPyConnection) -> Iterator[str]:
 
 
 class DuckDbDialect(DefaultDialect):
-    """DuckDB by a connection of somebody else; a cursor of it commits each statement itself."""
+    """The dialect of DuckDB over a connection that is open; each statement commits itself."""
 
     name = _NAME
     driver = _NAME
@@ -97,22 +97,22 @@ class DuckDbDialect(DefaultDialect):
         return _open[cargs[0]].cursor()
 
     def do_begin(self, dbapi_connection: Any) -> None:
-        """Begin nothing: DuckDB begins a transaction for each statement."""
+        """Do nothing: DuckDB begins a transaction for each statement."""
 
     def do_commit(self, dbapi_connection: Any) -> None:
-        """Commit nothing: DuckDB refuses it where no transaction is open."""
+        """Do nothing: DuckDB refuses a commit outside of a transaction."""
 
     def do_rollback(self, dbapi_connection: Any) -> None:
-        """Roll nothing back: DuckDB refuses it where no transaction is open."""
+        """Do nothing: DuckDB refuses a rollback outside of a transaction."""
 
     def get_schema_names(self, connection: Connection, **_: Any) -> list[str]:
-        """Return the one schema."""
+        """Return the name of the only schema."""
         return ["main"]
 
     def get_table_names(
         self, connection: Connection, schema: str | None = None, **_: Any
     ) -> list[str]:
-        """Return the names of tables and views."""
+        """Return the names of all tables and views."""
         rows = connection.exec_driver_sql("SELECT table_name FROM information_schema.tables")
         return [str(name) for (name,) in rows]
 

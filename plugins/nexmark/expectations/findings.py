@@ -1,4 +1,4 @@
-"""The sentences on what is wrong with an output, with example rows."""
+"""Sentences that say what is wrong with an output, with examples of its rows."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -6,11 +6,13 @@ from typing import Any
 from nexmark.expectations.contract import Column
 
 EXAMPLES = 3
+"""The largest number of examples in a sentence."""
 MAX_TEXT = 60
+"""The largest number of characters of a value in an example."""
 
 
 def columns_finding(wanted: tuple[Column, ...], written: tuple[Column, ...]) -> str:
-    """Return how the columns that were written differ from the contract's."""
+    """Return how the columns that were written differ from the columns of the contract."""
     if len(wanted) != len(written):
         listed = ", ".join(map(str, written))
         return f"{len(written)} columns, the contract has {len(wanted)}; found: {listed}"
@@ -25,9 +27,10 @@ def cases(name: str, result: Mapping[str, Any], exception: Mapping[str, Any] | N
     """Return the number of rows or values that break an expectation, with the first examples.
 
     Args:
-        name: The expectation; of missing and unexpected it are rows, of others cases.
-        result: As Great Expectations has it.
-        exception: What was raised in place of a result.
+        name: The name of the expectation. The sentence counts rows for ``missing`` and
+            ``unexpected``, and cases for all others.
+        result: The result of Great Expectations.
+        exception: The exception that Great Expectations caught, if there is no result.
     """
     if not result:
         return f"it could not be evaluated: {_message(exception or {})}"
@@ -43,7 +46,7 @@ def cases(name: str, result: Mapping[str, Any], exception: Mapping[str, Any] | N
 
 
 def _message(exception: Mapping[str, Any]) -> str:
-    """Return the first line of the message that Great Expectations has of an exception."""
+    """Return the first line of the message of an exception that Great Expectations caught."""
     raised = exception if "exception_message" in exception else next(iter(exception.values()), {})
     lines = str(raised.get("exception_message", "no reason given")).strip().splitlines()
     return lines[0] if lines else "no reason given"

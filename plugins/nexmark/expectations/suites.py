@@ -1,8 +1,8 @@
-"""Great Expectations suites: one per query, over the tables that DuckDB has of its output.
+"""The suites of Great Expectations: one per query, over tables in DuckDB.
 
-The batch is the output as it was written. The expectations on its rows are SQL of all tables:
-``output`` (in the types of the contract), ``reference``, ``person``, ``auction``, ``bid``. A person
-adds expectations to a suite in ``include/conf/expectations/q5.json``.
+The batch is the output as it was written. The expectations on its rows are SQL over all tables:
+``output`` with the types of the contract, ``reference``, ``person``, ``auction`` and ``bid``. A
+person can add expectations to a suite in ``include/conf/expectations/q5.json``.
 """
 
 import os
@@ -44,12 +44,12 @@ _SITE_SECTIONS = ("expectations", "validations", "profiling")
 
 @dataclass(frozen=True)
 class ValidationOutcome:
-    """The outcome of validating one output.
+    """The outcome of the validation of one output.
 
-    ``failures`` has a line per failed expectation, for a person; if the columns are wrong, for
-    these only. ``statistics`` are plain numbers: rows, reference_rows, missing_rows and
-    unexpected_rows (None when the columns made a comparison impossible), events, and of a whole
-    validation its seconds. ``docs`` is the index of the Data Docs site.
+    ``failures`` has a line for people per failed expectation; if the columns are wrong, it has only
+    a line on these. ``statistics`` has the numbers of events, rows, reference_rows, missing_rows
+    and unexpected_rows, and how many seconds the validation took. missing_rows and unexpected_rows
+    are None if the columns cannot be compared. ``docs`` is the index page of the Data Docs.
     """
 
     query: str
@@ -64,9 +64,10 @@ class ValidationOutcome:
 def build_suite(
     entry: Contract, added: Iterable[AddedExpectation] = (), *, readable: bool = True
 ) -> "ExpectationSuite":
-    """Return the suite of a query; only the schema of an output that is not `readable`.
+    """Return the suite of a query; if its output is not `readable`, only the schema is expected.
 
-    ConfigError: Great Expectations does not know one that a person `added`, or its arguments.
+    ConfigError if Great Expectations does not know an expectation that a person `added`, or its
+    arguments.
     """
     gx = _great_expectations()
     listed = ", ".join(map(str, entry.columns))
@@ -94,7 +95,7 @@ def build_suite(
 
 
 def _no_rows(check: Check) -> "Expectation":
-    """Return the expectation that the SELECT of `check` finds no row; the first ones are shown."""
+    """Return the expectation that the SELECT of `check` finds no row; it shows the first rows."""
     _great_expectations()
     from nexmark.expectations.data_docs import UnexpectedRowsExpectation
 
@@ -127,9 +128,9 @@ def judge(
     Args:
         events: The opened events, in whose database the output was loaded.
         entry: The contract of the query.
-        output: As `load_output` returned it.
-        docs_dir: The Data Docs site that gets the result; none if None.
-        name: The name of the result there; the query's by default.
+        output: The loaded output.
+        docs_dir: The directory of the Data Docs to which the result is added, if any.
+        name: The name of the result in the Data Docs, by default the name of the query.
     """
     from nexmark.expectations.duckdb_dialect import shared
 
@@ -138,7 +139,7 @@ def judge(
     suite.name = name or entry.query
     with shared(events.connection) as url:
         result = _checked(suite, url, docs_dir)
-    # A list: two that a person added may have one name, and each of them counts.
+    # Not a dict: two expectations that a person added may have the same name, and both count.
     results = [(_name(each), each) for each in result.results]
     failed = [(name, each) for name, each in results if not each.success]
     return ValidationOutcome(
@@ -161,7 +162,7 @@ def judge(
 def _checked(
     suite: "ExpectationSuite", url: str, docs_dir: Path | None
 ) -> "ExpectationSuiteValidationResult":
-    """Run a suite over the table ``written``; add its result to a Data Docs site, if asked."""
+    """Run a suite over the table ``written``; add its result to the Data Docs in ``docs_dir``."""
     gx = _great_expectations()
     context, name = _context(docs_dir), suite.name
     suite = context.suites.add_or_update(suite)
@@ -180,7 +181,7 @@ def _checked(
 
 
 def _name(result: "ExpectationValidationResult") -> str:
-    """Return the name of an expectation: ours, a person's, or its type with its column."""
+    """Return the name of an expectation; if it has none, its type with its column."""
     configuration = result.expectation_config
     assert configuration is not None
     name = (configuration.meta or {}).get("name")
@@ -189,9 +190,9 @@ def _name(result: "ExpectationValidationResult") -> str:
 
 
 def _rows_of(name: str, results: "Iterable[tuple[str, ExpectationValidationResult]]") -> int | None:
-    """Return how many rows our expectation of this name found; None where it was not in the suite.
+    """Return how many rows an expectation of ours found; None if it is not in the suite.
 
-    Ours come before those that a person added.
+    Our expectations come before those that a person added, so the first of a name is ours.
     """
     result = next((each.result for known, each in results if known == name), {})
     return result.get("observed_value")
@@ -204,14 +205,14 @@ def _failures(
     output: Output,
     counts: RowCounts,
 ) -> Iterator[str]:
-    """Return a line per failed expectation, with its finding; one on the schema.
+    """Yield a line per failed expectation with what it found, and one line on a wrong schema.
 
     Args:
         failed: The failed expectations, each with its name.
         events: The opened events.
         entry: The contract of the query.
-        output: The output as it was loaded.
-        counts: The rows of both sides.
+        output: The loaded output.
+        counts: The numbers of rows of the output and of the reference.
     """
     if any(name in _SCHEMA for name, _ in failed):
         listed = ", ".join(map(str, entry.columns))
@@ -229,19 +230,20 @@ def _failures(
 
 
 def check_added(queries: Iterable[str]) -> None:
-    """Raise ConfigError if Great Expectations refuses one that a person added to these queries."""
+    """Raise ConfigError if Great Expectations refuses an expectation that a person added."""
     for query in queries:
         for added in load_added(query):
             _added(added)
 
 
 def _great_expectations() -> Any:
-    """Import Great Expectations (seconds, once per process) with its analytics off.
+    """Return the module of Great Expectations, imported with its analytics off.
 
-    It imports pyspark if it can, and ``pyspark.sql.connect`` without pyarrow ends the process with
-    exit code 0 when ``__main__`` has no file (``python -c``, as some executors start their
-    workers): a validation would vanish and look like a success. So that import fails here, unless
-    it was made already.
+    The first import in a process takes seconds. Great Expectations imports pyspark if it can. But
+    without pyarrow, the import of ``pyspark.sql.connect`` ends the process with exit code 0 if
+    ``__main__`` has no file (``python -c``, as some executors start their workers). The validation
+    would then end without a result and look like a success. So this function lets Great
+    Expectations not find pyspark, unless pyspark is imported already.
     """
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
     absent = {"pyspark", "pyspark.ml", "pyspark.sql.connect"} - sys.modules.keys()
@@ -257,7 +259,7 @@ def _great_expectations() -> Any:
 
 
 def _context(data_docs_dir: Path | None) -> "AbstractDataContext":
-    """Return a context in memory; only results and Data Docs are files, and only if asked."""
+    """Return a context in memory; with ``data_docs_dir``, results and Data Docs are files there."""
     gx = _great_expectations()
     from great_expectations.data_context.types import base
 
@@ -304,12 +306,22 @@ def validate(
     sink: str = "parquet",
     name: str = "",
 ) -> ValidationOutcome:
-    """Validate the output of `query` over the events against contract, reference and invariants.
+    """Validate the output of a query against its contract, its reference and its invariants.
 
-    ``run_query.py --sink parquet:DIR`` (or ``filesystem:DIR`` for q10, as `sink` says) wrote
-    `output_dir`; `events_dir` may be a recorded topic. With `data_docs_dir` the result is added to
-    the site there, under `name` (default: the query's). A wrong output is an outcome;
-    ExpectationsError: unknown query or sink, or events or output cannot be read.
+    A wrong output is an outcome, not an error.
+
+    Args:
+        query: The query.
+        output_dir: The directory that ``run_query.py --sink parquet:DIR`` wrote, or
+            ``--sink filesystem:DIR`` for q10.
+        events_dir: The directory of the events; it may be a recorded topic.
+        data_docs_dir: The directory of the Data Docs to which the result is added, if any.
+        sink: The sink that wrote the output: parquet or filesystem.
+        name: The name of the result in the Data Docs, by default the name of the query.
+
+    Raises:
+        ExpectationsError: The query or the sink is not known, or the events or the output cannot be
+            read.
     """
     started = time.monotonic()
     entry = contract(query)
@@ -324,7 +336,14 @@ def validate(
 def validate_boundary(
     query: str, output_dir: Path, data_docs_dir: Path | None = None, sink: str = "parquet"
 ) -> ValidationOutcome:
-    """Validate the output of ``run_query.py --boundary DIR``, as `validate` does."""
+    """Validate the output of ``run_query.py --boundary DIR``; see `validate`.
+
+    Args:
+        query: The query.
+        output_dir: The directory of the output.
+        data_docs_dir: The directory of the Data Docs to which the result is added, if any.
+        sink: The sink that wrote the output.
+    """
     with tempfile.TemporaryDirectory(prefix="nexmark-boundary-") as events_dir:
         boundary.write(Path(events_dir))
         return validate(query, output_dir, events_dir, data_docs_dir, sink, f"{query}_boundary")

@@ -1,9 +1,10 @@
-"""Nexmark events as the DuckDB tables person, auction and bid, and a query's output as a table.
+"""Loads Nexmark events into the DuckDB tables person, auction and bid, and an output into a table.
 
-Reads the files of ``nexmark_jobs/dump_events.py`` and recorded Nexmark topics: JSON (one object per
-line, gzip or not) or Parquet. ``n`` and the keys of the two other entities may be absent. A
-timestamp has a ``T`` or a blank, and 0 to 9 fraction digits. Digits beyond milliseconds are cut off
-(the schema says TIMESTAMP(3)). An output gets the columns and types of its contract.
+The events are files of ``nexmark_jobs/dump_events.py`` or recorded Nexmark topics. They are JSON
+with an object per line (gzip or not), or Parquet. ``n`` and the keys of the other two entities may
+be missing. The time of a timestamp follows ``T`` or a blank, and has 0 to 9 decimals. Decimals
+beyond milliseconds are cut off, because the schema says TIMESTAMP(3). An output gets the columns
+and types of its contract.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ ENTITIES: dict[str, dict[str, str]] = {
     entity: {name: _TYPES[kind] for name, kind in fields.items()}
     for entity, fields in FIELDS.items()
 }
-"""Fields and types of each entity, in the order of ``event_type``."""
+"""The types of the fields of each entity; the entities are in the order of ``event_type``."""
 
 _JSON_SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 _COMMITTED = "_SUCCESS"
@@ -42,8 +43,8 @@ _PARTITION_COLUMNS = ("dt", "hm")
 class Events:
     """Opened events: a DuckDB connection with the tables ``person``, ``auction`` and ``bid``.
 
-    Each table has the entity's fields and ``n``, the event number, which is NULL throughout unless
-    every event has its own (``numbered``).
+    Each table has the fields of its entity, and ``n``, the number of the event. ``numbered``: each
+    event has a number of its own; if not, ``n`` is NULL in all rows.
     """
 
     connection: DuckDBPyConnection
@@ -53,7 +54,7 @@ class Events:
 
 @contextmanager
 def open_events(path: Path | str) -> Iterator[Events]:
-    """Load events of a directory (or a file); ExpectationsError says where one is wrong."""
+    """Load the events of a directory or a file; ExpectationsError says where an event is wrong."""
     import duckdb
 
     path = Path(path)
@@ -71,12 +72,12 @@ def open_events(path: Path | str) -> Iterator[Events]:
 
 
 def _data_files(directory: Path, pattern: str = "*") -> list[Path]:
-    """Return the files below `directory` that hold data, sorted: no hidden or ``_`` entries."""
+    """Return the data files below `directory`, sorted; names with a leading . or _ are left out."""
 
     def visible(file: Path) -> bool:
         return not any(part.startswith((".", "_")) for part in file.relative_to(directory).parts)
 
-    return sorted(f for f in directory.glob(pattern) if f.is_file() and visible(f))
+    return sorted(file for file in directory.glob(pattern) if file.is_file() and visible(file))
 
 
 def _quote(text: object) -> str:
@@ -112,14 +113,19 @@ def _event_files(path: Path) -> list[Path]:
 
 
 def _load(connection: DuckDBPyConnection, files: list[Path]) -> None:
-    """Read the files into the table ``event``: n, event_type and one struct per entity."""
+    """Load the files into the table ``event``, and from there into a table per entity.
+
+    ``event`` has the columns n and event_type, and a struct per entity.
+    """
     names = _listed(files)
     if files[0].suffix == ".parquet":
         scan = f"read_parquet({names}, union_by_name = true)"
         present = {row[0] for row in connection.execute(f"DESCRIBE FROM {scan}").fetchall()}
         number = "n" if "n" in present else "NULL"
     else:
-        structs = ", ".join(f"{entity}: {_quote(_struct(x))}" for entity, x in ENTITIES.items())
+        structs = ", ".join(
+            f"{entity}: {_quote(_struct(fields))}" for entity, fields in ENTITIES.items()
+        )
         scan = (
             f"read_json({names}, format = 'newline_delimited', "
             f"columns = {{n: 'BIGINT', event_type: 'INTEGER', {structs}}})"
@@ -145,7 +151,7 @@ def _struct(fields: dict[str, str]) -> str:
 
 
 def _checked(connection: DuckDBPyConnection, files: list[Path]) -> tuple[int, bool]:
-    """Check that every event is whole; return their number and whether they are numbered."""
+    """Return the number of events and whether all have numbers; ExpectationsError if one is bad."""
     ((count, unknown, numbers),) = connection.execute(
         "SELECT count(*), count(*) FILTER (WHERE event_type NOT IN (0, 1, 2) "
         "OR event_type IS NULL), count(DISTINCT n) FROM event"
@@ -177,7 +183,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _find_fault(files: list[Path]) -> str | None:
-    """Look for the first malformed JSON event, line by line; None when there is none."""
+    """Return what is wrong with the first malformed JSON event; None if there is none."""
     for file in files:
         if file.suffix != ".parquet":
             try:
@@ -189,12 +195,12 @@ def _find_fault(files: list[Path]) -> str | None:
 
 @dataclass(frozen=True)
 class Output:
-    """The content of an output directory.
+    """A loaded output.
 
-    ``columns`` are the columns of the files; the view ``written`` has them. If they have the
-    contract's names, the output is ``readable``: the table ``output`` has its rows in the
-    contract's order and types (a value of another type is NULL). The table ``partition`` says for
-    each directory of a filesystem sink whether it is committed.
+    ``columns`` are the columns of the files, as the view ``written`` has them. If these have the
+    names of the contract, the output is ``readable``: then the table ``output`` has its rows, with
+    the columns in the order and the types of the contract; a value of another type is NULL. The
+    table ``partition`` says for each directory of a filesystem sink whether it is committed.
     """
 
     columns: tuple[Column, ...]
@@ -205,10 +211,17 @@ class Output:
 def load_output(
     connection: DuckDBPyConnection, entry: Contract, directory: Path, sink: str
 ) -> Output:
-    """Load the output of a query, written by `sink`, from `directory`.
+    """Load the output of a query into tables.
 
-    ExpectationsError: it is missing or empty, files differ in their columns, or the query has no
-    such sink.
+    Args:
+        connection: The connection with the events.
+        entry: The contract of the query.
+        directory: The directory of the output.
+        sink: The sink that wrote it.
+
+    Raises:
+        ExpectationsError: The output is missing or empty, its files have different columns, or the
+            query has no such sink.
     """
     import duckdb
 
@@ -224,16 +237,19 @@ def load_output(
             for name, kind, *_ in described
         )
         instants = ", ".join(
-            f"CAST({_identifier(c.name)} AS TIMESTAMP) AS {_identifier(c.name)}"
-            for c in columns
-            if c.type == "TIMESTAMP"
+            f"CAST({_identifier(column.name)} AS TIMESTAMP) AS {_identifier(column.name)}"
+            for column in columns
+            if column.type == "TIMESTAMP"
         )
         replaced = f"* REPLACE ({instants})" if instants else "*"
         connection.execute(f"CREATE OR REPLACE VIEW written AS SELECT {replaced} FROM {scan}")
         rows = connection.execute(f"SELECT count(*) FROM {scan}").fetchall()[0][0]
         readable = {column.name for column in columns} == set(entry.names)
         if readable:
-            casts = ", ".join(f"TRY_CAST({c.name} AS {c.type}) AS {c.name}" for c in entry.columns)
+            casts = ", ".join(
+                f"TRY_CAST({column.name} AS {column.type}) AS {column.name}"
+                for column in entry.columns
+            )
             connection.execute(f"CREATE OR REPLACE TABLE output AS SELECT {casts} FROM {scan}")
     except duckdb.Error as error:
         raise ExpectationsError(
@@ -244,15 +260,15 @@ def load_output(
 
 
 def _scan(entry: Contract, at: Path, *, partitioned: bool) -> str:
-    """Return a table function over the data files below `at`."""
+    """Return a table function of DuckDB that reads the data files below `at`."""
     if not at.is_dir():
         raise ExpectationsError(f"no output directory {at}: run the query with --sink parquet:{at}")
     files = _data_files(at, "**/*.parquet")
     function, options = "read_parquet", []
     if not files:
         files, function = _data_files(at, "**/*.csv"), "read_csv"
-        kept = (c for c in entry.columns if c.name not in _PARTITION_COLUMNS)
-        columns = ", ".join(f"{c.name}: {_quote(c.type)}" for c in kept)
+        kept = (column for column in entry.columns if column.name not in _PARTITION_COLUMNS)
+        columns = ", ".join(f"{column.name}: {_quote(column.type)}" for column in kept)
         options = [
             "auto_detect = false, header = false, allow_quoted_nulls = false",
             "delim = ',', quote = '\"', escape = '\\'",
