@@ -33,6 +33,13 @@ class Size(Model):
     rows_per_batch: Annotated[int, Field(gt=0, le=generator_config.MAX_EVENTS)]
 
 
+class OwnSize(Model):
+    """What one query reads otherwise than the others of its workload."""
+
+    events: Positive | None = None
+    rows_per_batch: Annotated[int, Field(gt=0, le=generator_config.MAX_EVENTS)] | None = None
+
+
 class Span(Model):
     """How many events, at which spacing in event time."""
 
@@ -98,7 +105,7 @@ class Workload(Size):
     Of the kind `paced`, events are sent at `rate` per second while the query runs, for `warm_up`
     and then for `seconds` seconds; the other sizes follow from these.
     Of the kind `recovery`, each timed repetition is killed and started again, by `recovery`.
-    The queries in `events_of` read that number of events instead of `events`. With `bounds_only` a
+    The queries in `sizes` read other numbers of events, or other batches. With `bounds_only` a
     repetition is too short for a verdict by pairs.
     """
 
@@ -114,7 +121,7 @@ class Workload(Size):
     partitions: Annotated[int, Field(gt=0, le=64)] | None = None
     verify: Size
     compatibility: Span | None = None
-    events_of: Mapping[QueryName, Positive] = {}
+    sizes: Mapping[QueryName, OwnSize] = {}
     bounds_only: bool = False
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     repetitions: Annotated[int, Field(gt=0, le=100)] = 5
@@ -143,8 +150,8 @@ class Workload(Size):
         if self.recovery and (self.events, self.tps) != (self.verify.events, self.verify.tps):
             problem = "has to have the events of the repetitions; leave it as is"
             raise KeyedError(("verify",), problem)
-        for events in (self.events, *self.events_of.values()):
-            batches = -(-events // self.rows_per_batch)
+        for size in (self, *map(self.size_of, self.sizes)):
+            batches = -(-size.events // size.rows_per_batch)
             if self.warmup_batches >= batches:
                 steady = f"is {self.warmup_batches} of {batches} batches, which leaves no steady"
                 raise ValueError(f"warmup_batches {steady} state; lower it or rows_per_batch")
@@ -153,24 +160,20 @@ class Workload(Size):
     def _check_spans(self) -> None:
         base = self.generator.get("base_time_ms", generator_config.BASE_TIME_MS)
         first = self.generator.get("first_event_number", 0)
-        spans: list[tuple[tuple[str, ...], int, int]] = [
-            ((), self.events, self.tps),
-            (("verify",), self.verify.events, self.verify.tps),
-            *((("events_of", query), events, self.tps) for query, events in self.events_of.items()),
-        ]
-        for keys, events, tps in spans:
+        sizes: list[tuple[tuple[str, ...], Size]] = [((), self), (("verify",), self.verify)]
+        sizes += [(("sizes", query), self.size_of(query)) for query in self.sizes]
+        for keys, size in sizes:
             try:
-                generator_config.check_span(events, tps, base, first)
+                generator_config.check_span(size.events, size.tps, base, first)
             except generator_config.GeneratorOptionError as error:
-                place = keys if keys[:1] == ("events_of",) else (*keys, error.name)
-                raise KeyedError(place, error.problem) from None
+                raise KeyedError((*keys, error.name), error.problem) from None
 
     @model_validator(mode="after")
     def _only_bounded_inputs_differ(self) -> "Workload":
         own_events = self.kind == WorkloadKind.BOUNDED and self.source == WorkloadSource.DATAGEN
-        if self.events_of and not own_events:
-            problem = "events_of belongs to kind: bounded with source: datagen; remove it"
-            raise KeyedError(("events_of",), problem)
+        if self.sizes and not own_events:
+            problem = "sizes belongs to kind: bounded with source: datagen; remove it"
+            raise KeyedError(("sizes",), problem)
         return self
 
     @model_validator(mode="after")
@@ -190,8 +193,12 @@ class Workload(Size):
 
     def size_of(self, query: str) -> Size:
         """Return what a timed repetition of `query` reads."""
-        events = self.events_of.get(query, self.events)
-        return Size(events=events, tps=self.tps, rows_per_batch=self.rows_per_batch)
+        of_query = self.sizes.get(query, OwnSize())
+        return Size(
+            events=of_query.events or self.events,
+            tps=self.tps,
+            rows_per_batch=of_query.rows_per_batch or self.rows_per_batch,
+        )
 
     def verifies_the_timed_input(self, query: str) -> bool:
         """Tell whether the verification run of `query` reads the events of its repetitions."""

@@ -59,7 +59,7 @@ NOT_SHAPE = frozenset(
     | {"baseline_ports", "history_server", "kafka_port", "kafka"}
 )
 #: Keys that came later: left out where they are empty, so that earlier nights stay comparable.
-ADDED_LATER = frozenset({"events_of"})
+ADDED_LATER = frozenset({"sizes"})
 _REPETITION = ("night_id", "query", "arm", "stage", "number")
 
 

@@ -482,22 +482,22 @@ def test_an_engine_takes_spark_confs_of_any_plain_type(conf: Path) -> None:
         (
             "workloads.yaml",
             "warmup_batches: 1",
-            "warmup_batches: 1\n    events_of: {q0: 50_000}",
+            "warmup_batches: 1\n    sizes: {q0: {events: 50_000}}",
             "smoke",
             "1 of 1 batches, which leaves no steady state",
         ),
         (
             "workloads.yaml",
             "partitions: 8",
-            "partitions: 8\n    events_of: {q0: 400_000}",
-            "kafka.events_of",
+            "partitions: 8\n    sizes: {q0: {events: 400_000}}",
+            "kafka.sizes",
             "belongs to kind: bounded with source: datagen",
         ),
         (
             "workloads.yaml",
             "warmup_batches: 1",
-            "warmup_batches: 1\n    events_of: {q55: 400_000}",
-            "smoke.events_of",
+            "warmup_batches: 1\n    sizes: {q55: {events: 400_000}}",
+            "smoke.sizes",
             "q55",
         ),
         (

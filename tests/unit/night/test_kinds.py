@@ -11,6 +11,7 @@ import pytest
 
 from nexmark.acceptance.accepted_baselines import self_test_of
 from nexmark.config import Size, load
+from nexmark.config.workload_models import OwnSize
 from nexmark.model import CPU, P50, Arm
 from nexmark.night import kinds
 from nexmark.night.applications import repetition_submission, verify_submission
@@ -124,7 +125,8 @@ def test_a_query_reads_the_events_that_its_workload_gives_to_it(
 ) -> None:
     monkeypatch.setenv("NEXMARK_HOME", str(tmp_path / "home"))
     config = load()
-    workload = config.workloads["smoke"].model_copy(update={"events_of": {"q0": 300_000}})
+    size = OwnSize(events=300_000, rows_per_batch=100_000)
+    workload = config.workloads["smoke"].model_copy(update={"sizes": {"q0": size}})
     config = config.model_copy(update={"workloads": {"smoke": workload}})
     params = {"workload": "smoke", "cluster": "local", "queries": "q0,q5"}
     made = make_night(config, "spark-4.3.0", "nexmark_spark_4_3_0", "run 1", params)
@@ -136,6 +138,8 @@ def test_a_query_reads_the_events_that_its_workload_gives_to_it(
     assert events("q0", Arm.CANDIDATE) == "300000"
     assert events("q0", Arm.SLOWED) == str(round(300_000 * (1 + made.gate.self_test)))
     assert events("q5", Arm.CANDIDATE) == "100000"
+    assert (workload.size_of("q0").rows_per_batch, workload.size_of("q0").tps) == (100_000, 1_000)
+    assert workload.size_of("q5").rows_per_batch == 50_000
     assert workload.verifies_the_timed_input("q5")
     assert not workload.verifies_the_timed_input("q0")
 

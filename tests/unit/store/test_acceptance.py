@@ -104,7 +104,7 @@ class TestLooks:
 
     @pytest.mark.parametrize(
         "change",
-        [{"events": 7}, {"seed": 2}, {"generator": {"x": 1}}, {"events_of": {"q0": 200_000}}],
+        [{"events": 7}, {"seed": 2}, {"generator": {"x": 1}}, {"sizes": {"q0": {"events": 7}}}],
     )
     def test_another_input_is_another_shape(self, store: Store, change: dict[str, object]) -> None:
         store.record_night(night())
@@ -117,7 +117,7 @@ class TestLooks:
 
     def test_a_key_that_is_not_used_leaves_earlier_nights_comparable(self, store: Store) -> None:
         store.record_night(night())
-        assert self.shape_of(store, events_of={}) == store.night(night().run).shape
+        assert self.shape_of(store, sizes={}) == store.night(night().run).shape
 
 
 class TestUnchanged:
