@@ -26,6 +26,7 @@ BENCHES = {
     "canary": "how steady the canary is on this host",
     "flight-recorder": "CPU time of the JDK's flight recorder",
     "gate": "what the gate finds and how often it is wrong",
+    "gate-figure": "the figure of how the gate decides, from a simulated night",
     "latency": "whether the gate sees rows that come later, and is silent where nothing changed",
     "recovery": "whether the gate sees slower restores, and is silent where nothing changed",
     "kills": "whether queries are right after 200 killed runs",
