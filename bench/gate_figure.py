@@ -35,7 +35,7 @@ _NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org
 
 
 class ShownQuery(NamedTuple):
-    """A query of the figure: what it is, its true ratio, and its noise in those of the others."""
+    """A query of the figure: what it is, its true ratio, and how noisy it is beside the others."""
 
     title: str
     ratio: float
