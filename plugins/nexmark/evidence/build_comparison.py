@@ -28,8 +28,9 @@ class Compared:
     """One query on two builds.
 
     ``ratio`` is new / old. If ``paired``, it is the median ratio of pairs that were measured in
-    turns, in ``nights`` nights. If not, it is the ratio of the medians of different nights, which
-    shows large changes only.
+    turns, in ``nights`` nights; it has an interval from ``lo`` to ``hi`` if there is one such
+    night. If not, it is the ratio of the medians of different nights, which shows large changes
+    only. ``new`` and ``old`` are the figures of the builds.
     """
 
     query: str
@@ -141,7 +142,8 @@ def compare(
     Args:
         new_verdicts: Verdicts on the new build in nights that are comparable with nights of the old
             build; their figures make the medians.
-        old_verdicts: The same of the old build.
+        old_verdicts: Verdicts on the old build in nights that are comparable with nights of the new
+            build; their figures make the medians.
         new_pairs: Verdicts on the new build in any night; those against the old build are pairs.
         old_pairs: Verdicts on the old build in any night; those against the new build are pairs.
         new: The id of the new build.

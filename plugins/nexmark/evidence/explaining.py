@@ -53,7 +53,7 @@ class PlansCompared:
     """The plans by arm, and their difference, as the attribution also has it.
 
     ``diff`` has the lines of a unified difference from the baseline to the candidate; the first two
-    lines name the arms. ``formulations`` are the names of the formulations that both arms ran.
+    lines name the arms. ``formulations`` are the names of the formulations that the arms ran.
     """
 
     state: PlanState
@@ -114,6 +114,7 @@ def compared_arms(store: Store, run: str, query: str, verdicts: Iterable[Verdict
 
 
 def _deciding(verdicts: Iterable[Verdict], query: str) -> Verdict | None:
+    """Return the deciding verdict on a query; None if there is none."""
     return next((row for row in verdicts if row.query == query and row.decides), None)
 
 
@@ -267,7 +268,7 @@ def confs_compared(candidate: Confs, baseline: Confs) -> list[ConfOfArms] | None
 
 
 def _values(repetitions: Iterable[Mapping[str, str]]) -> dict[str, dict[str, None]]:
-    """Return the values of each conf in the repetitions of an arm, in the order of these."""
+    """Return the different values of each conf, in the order of the repetitions of an arm."""
     values: dict[str, dict[str, None]] = {}
     for confs in repetitions:
         for key, value in confs.items():
@@ -278,6 +279,11 @@ def _values(repetitions: Iterable[Mapping[str, str]]) -> dict[str, dict[str, Non
 def _one_or_few(
     key: str, values: Iterable[str], most: int | None = None
 ) -> str | tuple[str, ...] | None:
+    """Return the values of a conf for people, with a possible secret hidden.
+
+    One value is a text, several values are a tuple, and no value is None. More than ``most`` values
+    are a text with their number and the first value.
+    """
     shown = list(dict.fromkeys(hidden(key, value) for value in values))
     if len(shown) < 2:
         return shown[0] if shown else None

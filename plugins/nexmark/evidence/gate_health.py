@@ -150,8 +150,9 @@ class NightHost:
     """One host in a night, as the canary measured it; None where there is no reading.
 
     ``drift`` is the mean of a timing after the queries, divided by its mean before them. It is the
-    drift furthest from 1 among the timings that do not wait; ``timing`` is the name of this timing.
-    ``steal_percent``, ``load`` and ``throttled`` are the largest readings.
+    drift furthest from 1 among the timings that do not wait for a disk or for a turn on a CPU;
+    ``timing`` is the name of this timing. ``steal_percent``, ``load`` and ``throttled`` are the
+    largest readings.
     """
 
     name: str

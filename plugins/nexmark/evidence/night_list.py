@@ -120,6 +120,7 @@ def lines_of(store: Store, nights: Collection[AnyNight]) -> list[NightLine]:
 
 
 def _line(night: AnyNight, tally: Tally | None) -> NightLine:
+    """Return the line of a night; ``tally`` is None if the night is not judged."""
     if tally is None:
         return NightLine(night, NOT_JUDGED, (), 0, None)
     counts = [(look(value), number) for value, number in tally.values.items()]
@@ -285,6 +286,7 @@ def _outcome(reds: Sequence[Judged], after: Judged | None, acks: Iterable[Ack]) 
 
 
 def _engine(line: NightLine, version: str, issues: Iterable[Issue]) -> EngineLine:
+    """Return the newest night of an engine with the issues that are open in it."""
     here = [issue for issue in issues if issue.last.night == line.night.id]
     open_ones = [issue for issue in here if issue.outcome in (OPEN, TAKEN_BACK)]
     since = min(

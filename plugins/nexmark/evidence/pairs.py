@@ -151,6 +151,7 @@ def arms_of(
 
 
 def _arms(candidate: Sequence[RepetitionRow], baseline: Sequence[RepetitionRow]) -> Arms:
+    """Return both arms of a query, from its repetitions of all rounds that count."""
     state = plan_state(usual(map(_plan_key, candidate)), usual(map(_plan_key, baseline)))
     return Arms(
         candidate=tuple(row for row in candidate if row.stage == FIRST_ROUND),
@@ -263,6 +264,7 @@ def cores(series: CpuSeries, start: float, end: float = math.inf) -> list[tuple[
 
 
 def _curves(store: Store, arm: str, row: RepetitionRow) -> Iterator[CpuCurve]:
+    """Yield the curve of a repetition on each host that has samples of it."""
     if row.start is None:
         return
     for sampled in store.sample_series(row.id):

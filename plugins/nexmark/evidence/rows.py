@@ -170,6 +170,7 @@ def _row(
 
 
 def _result(repetitions: Sequence[RepetitionRow], validation: ValidationRow | None) -> str:
+    """Return the ``result`` of a row from the repetitions and the expectations of its query."""
     invalid = [row for row in repetitions if row.status == "invalid"]
     # A repetition that was measured is invalid only because its result is wrong.
     wrong = any(row.wall_s is not None for row in invalid)

@@ -111,6 +111,7 @@ def _on_fewer_pairs(night: NightRow, rows: Sequence[Row]) -> list[Row]:
 
 
 def _what(night: NightRow, rows: Sequence[Row], suite: Verdict | None) -> str:
+    """Return the line on what happened."""
     if not any(row.value for row in rows):
         return "NIGHT NOT JUDGED: no verdict is recorded."
     if why := nothing_compared(rows, suite):
@@ -138,6 +139,7 @@ def _what(night: NightRow, rows: Sequence[Row], suite: Verdict | None) -> str:
 
 
 def _why(night: NightRow, rows: Sequence[Row], suite: Verdict | None) -> str:
+    """Return the line on why it happened."""
     bad = [row for value in BY_ATTENTION for row in _with(rows, value) if row.red]
     if bad:
         reasons = [f"{row.query}: {shorten(row.reason, WIDTH)}" for row in bad]
@@ -158,6 +160,7 @@ def _why(night: NightRow, rows: Sequence[Row], suite: Verdict | None) -> str:
 
 
 def _next(night: NightRow, rows: Sequence[Row], suite: Verdict | None) -> str:
+    """Return the line on what to do next."""
     accept = _accept(night)
     invalid = [row for row in _with(rows, Value.INVALID) if row.red]
     if wrong := [row for row in invalid if row.result == "WRONG"]:
@@ -178,6 +181,10 @@ def _next(night: NightRow, rows: Sequence[Row], suite: Verdict | None) -> str:
 
 
 def _next_when_green(night: NightRow, rows: Sequence[Row], accept: str) -> str:
+    """Return the line on what to do after a night that is not red.
+
+    ``accept`` says how the night becomes the baseline.
+    """
     if bound := _with(rows, Value.SOURCE_BOUND):
         return (
             f"Next: give {_names(bound)} a faster source (docs/kafka.md, Headroom): this night "
@@ -215,11 +222,13 @@ def _accept(night: NightRow) -> str:
 
 
 def _first(reasons: Sequence[str]) -> str:
+    """Return the first reasons, and the number of the others."""
     more = len(reasons) - REASONS
     return " | ".join([*reasons[:REASONS], *([f"and {more} more"] if more > 0 else [])])
 
 
 def _names(rows: Sequence[Row]) -> str:
+    """Return the names of the first queries."""
     more = ", ..." if len(rows) > NAMED else ""
     return ", ".join(row.query for row in rows[:NAMED]) + more
 

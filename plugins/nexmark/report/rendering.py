@@ -193,11 +193,6 @@ def _known(shown: Callable[..., str]) -> Callable[..., str]:
     return lambda value, *more: NONE if value is None else shown(value, *more)
 
 
-def _field(row: object, name: str) -> object:
-    """Return a field of a model or of a mapping by its name; None if there is none."""
-    return row.get(name) if isinstance(row, Mapping) else getattr(row, name, None)
-
-
 FILTERS: Mapping[str, Callable[..., object]] = {
     "ratio": _known("{:.3f}".format),
     "change": _known(lambda ratio: f"{100 * (ratio - 1):+.1f} %".replace("-", "−")),
@@ -205,7 +200,6 @@ FILTERS: Mapping[str, Callable[..., object]] = {
     "number": _known(lambda value, digits=2: f"{value:,.{digits}f}"),
     "size": _known(_size),
     "short": lambda build: (build or NONE)[:BUILD],
-    "field": _field,
     "count": count,
     "moment": moment,
     "day": partial(moment, form="%Y-%m-%d"),
