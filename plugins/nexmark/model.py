@@ -198,7 +198,13 @@ def is_red(
 ) -> bool:
     """Tell whether a verdict fails the night: it decides, is bad, and nobody accepted it.
 
-    A suspect fails it too, unless the suspicion is of being faster (``ratio`` up to 1).
+    A suspect fails it too, unless the suspicion is of being faster.
+
+    Args:
+        value: The value of the verdict.
+        ratio: Candidate / baseline, None where nothing was compared.
+        decides: Whether the metric of the verdict decides.
+        accepted: Whether a person accepted it.
     """
     if not decides or accepted:
         return False

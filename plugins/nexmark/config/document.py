@@ -49,7 +49,14 @@ class Document:
             raise self.error((*key, *at), problem_of(error, model, at)) from None
 
     def look_up(self, key: Key, kind: str, name: str, known: Iterable[str]) -> None:
-        """Raise ConfigError if the name at `key` is not known."""
+        """Raise ConfigError if a name is not known.
+
+        Args:
+            key: Where the name is in the document.
+            kind: What it names, for the message.
+            name: The name.
+            known: The names that there are.
+        """
         if name not in known:
             raise self.error(key, f"unknown {kind} {name!r}; {suggest(name, known)}")
 

@@ -242,7 +242,14 @@ def _application(
 
 
 def _confs(night: Night, deployment: Deployment, label: str, arm: str) -> dict[str, str]:
-    """Return the Spark confs of an application of `arm`; the last one of a name counts."""
+    """Return the Spark confs of an application; the last one of a name counts.
+
+    Args:
+        night: The night.
+        deployment: The build that runs it.
+        label: The label of the application.
+        arm: The arm on whose cluster it runs.
+    """
     cluster = night.clusters[arm]
     config = cluster.config
     checkpoints = cluster.checkpoints / label.replace(" ", "-")

@@ -67,7 +67,15 @@ def runs_of(night: Night, group: str) -> list[Run]:
 
 
 def _runs(night: Night, query: str, arms: Sequence[str], count: int, stage: int) -> list[Run]:
-    """Return runs whose arms take turns; the seed of the night says which is first each time."""
+    """Return runs whose arms take turns; the seed of the night says which is first each time.
+
+    Args:
+        night: The night.
+        query: The query.
+        arms: The arms that take turns.
+        count: The number of repetitions of each arm.
+        stage: The round, or ``PROFILED``.
+    """
     return [
         Run(query=query, number=number, arm=arm, stage=stage)
         for number, arm in arm_order(count, arms, f"{night.seed} {query} {stage}")

@@ -36,11 +36,18 @@ RUN_BYTES = 2 * 10**9
 def make_night(
     config: Config, engine: str, dag_id: str, run_id: str, params: Mapping[str, object]
 ) -> Night:
-    """Return the plan of the DAG run; NexmarkError for a param that names nothing.
+    """Return the plan of a DAG run; NexmarkError for a param that names nothing.
 
     A build on demand (param `build`) is the candidate; the engine gives every other param that is
     empty. Such a run does not test the gate: the nights do, and it doubles the cost of a query.
     Where a person chose what is compared, the rules of a comparison hold.
+
+    Args:
+        config: The configuration.
+        engine: The name of the engine.
+        dag_id: The DAG.
+        run_id: The run of it.
+        params: What the run was given.
     """
     asked = NightParams.of(params)
     engine_config = pick("engine", engine, config.engines)

@@ -190,7 +190,14 @@ def _rows(
     where: Sequence[ColumnElement[bool]],
     taught: ColumnElement[bool] | None = None,
 ) -> Select[VerdictRow, NightRow, str]:
-    """Select verdicts, each with its night and the version of its build; as ``_verdicts_on``."""
+    """Select verdicts, each with its night and the version of its build.
+
+    Args:
+        query: The query.
+        metric: The metric.
+        where: Conditions for the nights.
+        taught: A further condition for the nights; None for none.
+    """
     columns = select(VerdictRow, NightRow, BuildRow.version)
     large = (NightRow.workload_spec, NightRow.cluster_spec, NightRow.queries, NightRow.gate_spec)
     return _verdicts_on(columns, query, metric, where, taught).options(*map(defer, large))

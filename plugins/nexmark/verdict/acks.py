@@ -44,10 +44,16 @@ class Ack:
 def acked(
     verdicts: Iterable[Verdict], build: str, acks: Iterable[Ack], moment: datetime
 ) -> dict[QueryKey, Ack]:
-    """Return the red verdicts that an ack covers, each with the last one given that does.
+    """Return the red verdicts that an ack covers, each with the last ack given that covers it.
 
-    ``build`` is the candidate, ``moment`` the (original) time of the night. An ack holds for its
-    own build, and for another one unless its whole 95 % interval is above ``size``.
+    An ack holds for its own build, and for another one unless its whole 95 % interval is above
+    ``size``.
+
+    Args:
+        verdicts: The verdicts of a night.
+        build: The candidate of the night.
+        acks: The acks, the last one given last.
+        moment: When the night was (its first time, if it was repeated).
     """
     active, red = list(acks), [verdict for verdict in verdicts if verdict.bad]
     return {

@@ -208,9 +208,15 @@ def chain_of(
 ) -> Chain | None:
     """Return what the builds come to that were accepted before the last link's candidate.
 
-    From the ``release``; if there is none, or nothing links it to the candidate, from the first
-    baseline of the last ``nights`` (of all) that is linked to it. ``day``: from the first baseline
-    on or after it. None where nothing is linked, or the candidate is that build itself.
+    The chain begins with the release; if there is none, or nothing links it to the candidate, with
+    the first baseline of the last nights that is linked to the candidate. None where nothing is
+    linked, or where the candidate is the build with which the chain begins.
+
+    Args:
+        links: The links of one query, oldest first; the last one is tonight's.
+        release: The build that was signed off last; None where none was.
+        nights: How many of the last nights the chain covers; None for all.
+        day: The chain begins with the first baseline on or after this day; None for any day.
     """
     last = links[-1]
     build = last.build or last.night

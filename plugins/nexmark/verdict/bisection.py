@@ -166,7 +166,14 @@ def deviation_of(count: int, nights: Sequence[Pairs], floor: float) -> float:
 def bisection_of(
     builds: Sequence[str], nights: Sequence[Pairs], skipped: Collection[str], floor: float
 ) -> Bisection:
-    """Return the search after `nights`; the first one of the bad build gives the size."""
+    """Return the search after some nights; the first one of the bad build gives the size.
+
+    Args:
+        builds: The builds in their order; the first is known to be good, the last one bad.
+        nights: The pairs of each night so far, at least one of the bad build.
+        skipped: Builds that cannot be measured.
+        floor: No shift is believed to be more exact than this.
+    """
     first = next(place for place, night in enumerate(nights) if night.build == builds[-1])
     ends = nights[first].ratios
     search = Bisection(builds, shift_of(ends), deviation_of(len(ends), nights, floor))

@@ -53,9 +53,17 @@ def judge(
 ) -> list[Verdict]:
     """Return one verdict per query, those expected first and in their order.
 
-    ``invalid`` has the reason for every query whose result is not proven right, ``missing`` why
-    repetitions are not there, where that is known, ``source_bound`` why figures may be the
-    source's; ``repetitions`` is how many were asked for.
+    Args:
+        expected_queries: The queries that the night had to measure.
+        candidate: The repetitions of the night by query.
+        baseline: The repetitions of the accepted run by query.
+        invalid: The reason for every query whose result is not proven right.
+        gate: The gate.
+        workload: The name of the workload, which may have a bound of its own.
+        night: The name of the night.
+        repetitions: How many repetitions were asked for.
+        missing: Why repetitions are not there, by query, where that is known.
+        source_bound: Why figures may be the source's, by query.
     """
     others = {*candidate, *invalid}.difference(expected_queries)
     verdicts = []

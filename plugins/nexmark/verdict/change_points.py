@@ -144,7 +144,16 @@ def _starts(shifts: Array, noise: Array) -> list[int]:
 def _describe(
     index: int, last: int, nights: Sequence[_Level], shifts: Array, noise: Array, start: int
 ) -> ChangePoint:
-    """Describe the change at ``start`` within the nights of the levels on both sides."""
+    """Describe the change between two levels.
+
+    Args:
+        index: The first night of the new level, in ``nights``.
+        last: The last night before it of the same series, in ``nights``.
+        nights: What the caller gave.
+        shifts: The shifts of the nights of both levels.
+        noise: Their standard deviations.
+        start: Where the new level begins among ``shifts``.
+    """
     before, after = float(np.median(shifts[:start])), float(np.median(shifts[start:]))
     # A median of n is as uncertain as a mean of 2 n / pi.
     sides = (noise[:start], noise[start:])
@@ -230,7 +239,14 @@ def _begun(nights: Sequence[Ratio], index: int, linked: list[_Series]) -> _Serie
 
 
 def _offset(nights: Sequence[Ratio], index: int, series: _Series, links: Sequence[float]) -> float:
-    """Return where the scale of a night begins: as it is linked, or so that the level goes on."""
+    """Return where the scale of a night begins: as it is linked, or so that the level goes on.
+
+    Args:
+        nights: All nights.
+        index: The first night of the new scale.
+        series: The series that it continues.
+        links: Where it would begin by each link.
+    """
     before = [(nights[i].night, level, nights[i].deviation) for i, level in series.levels.items()]
     same = takewhile(lambda night: night.scale == nights[index].scale, nights[index:])
     after = [

@@ -273,9 +273,15 @@ def look(
 def deviation_of(
     tonight: Moderated, usual: Noise, pairs: Array, added: Array
 ) -> tuple[Array, Array]:
-    """Return the standard deviation of the estimate of ``pairs`` pairs and its degrees of freedom.
+    """Return the standard deviation of an estimate and its degrees of freedom.
 
     The degrees are Satterthwaite's (1946) of the sum of what pairs show and what only nights show.
+
+    Args:
+        tonight: How much tonight's pairs differ.
+        usual: What earlier nights have shown.
+        pairs: The number of pairs that the estimate is of.
+        added: The deviation that the hosts add to each query tonight.
     """
     within = EFFICIENCY * tonight.deviation**2 / np.maximum(pairs, 1)
     nightly = np.nan_to_num(usual.nightly) ** 2
@@ -292,6 +298,14 @@ def _confirms(
     """Tell whether the pairs after the first round show the change by themselves.
 
     They were not chosen for being extreme: the first round may have been.
+
+    Args:
+        fresh: Log ratios of the pairs after the first round.
+        side: The side on which all pairs are.
+        tonight: How much tonight's pairs differ.
+        usual: What earlier nights have shown.
+        rules: The gate.
+        added: The deviation that the hosts add to each query tonight.
     """
     count = count_of(fresh)
     noise, _ = deviation_of(tonight, usual, count, added)
@@ -307,7 +321,14 @@ def _standard(values: Array, degrees: Array) -> Array:
 
 
 def smallest_seen(final: Look, usual: Noise, rules: Gate, bounds: Bounds) -> Array:
-    """Return the smallest slowdown (0.07: 7 %) that all rounds would find 4 times in 5."""
+    """Return the smallest slowdown (0.07: 7 %) that all rounds would find 4 times in 5.
+
+    Args:
+        final: What all pairs say.
+        usual: What earlier nights have shown.
+        rules: The gate.
+        bounds: What the evidence has to exceed.
+    """
     total = np.asarray(float(sum(bounds.planned)))
     pair = final.noise * np.sqrt(np.maximum(final.pairs, 1))
     noise = np.maximum(pair / np.sqrt(total), usual.floor)
@@ -337,7 +358,14 @@ def pairs_to_decide(final: Look, rules: Gate, bounds: Bounds) -> Array:
 
 
 def advance(drift: Drift, shift: Array, noise: Array, rules: Gate) -> Drift:
-    """Add a night; where shift or noise is NaN the sums stay as they are."""
+    """Add a night to the sums of the drift; where shift or noise is NaN they stay as they are.
+
+    Args:
+        drift: The sums before the night.
+        shift: The night's log ratios.
+        noise: Their standard deviations.
+        rules: The gate.
+    """
     step = np.clip(shift / noise, -DRIFT_CLIP, DRIFT_CLIP)
     known = ~np.isnan(step)
     allowance = rules.drift_allowance
@@ -480,7 +508,14 @@ def decide(
 
 
 def _suite(first: Look, final: Look, history: Learned, floor: float) -> tuple[Array, Array]:
-    """Return the suite's shift and its deviation, from all pairs of every query."""
+    """Return the suite's shift and its deviation, from all pairs of every query.
+
+    Args:
+        first: What the first round says.
+        final: What all pairs say.
+        history: Earlier nights.
+        floor: The least noise that is believed.
+    """
     middle, reach = nan_median(final.shift)[..., None], SUITE_CLIP * final.noise
     clipped = np.clip(final.shift, middle - reach, middle + reach)
     shift, noise = mean_shift(clipped, final.noise, final.side != 0)

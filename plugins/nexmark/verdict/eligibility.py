@@ -121,7 +121,14 @@ class Grounds:
         self._source_bound = source_bound(night.measured, rules)
 
     def blank(self, query: str, metric: str, value: Value, reason: str) -> Verdict:
-        """Return a verdict without numbers."""
+        """Return a verdict without numbers.
+
+        Args:
+            query: The query.
+            metric: The metric.
+            value: The value of the verdict.
+            reason: Why, in one line.
+        """
         return Verdict(
             *(self.night.name, query, metric, value, reason, self.rules.mode, self.rules.version),
             decides=metric == self.rules.metric,

@@ -59,9 +59,13 @@ def judge_night(
 ) -> list[Verdict]:
     """Return one verdict per query and metric, and one on the suite (query ``SUITE``).
 
-    ``earlier`` are the verdicts of earlier nights, oldest first, as this function returned them;
-    ``lineage`` is what they know of the accepted builds, if more nights than these do.
     ``rules.metric`` decides; a verdict on any other metric informs and is never red.
+
+    Args:
+        night: What was measured.
+        earlier: The verdicts of earlier nights, oldest first, as this function returned them.
+        rules: The gate.
+        lineage: What more nights than these know of the accepted builds; None: only these.
     """
     grounds = Grounds(night, rules)
     if lineage is None:
@@ -378,7 +382,15 @@ def _said_of_chain(chain: Chain | None, lineage: Lineage, rules: Gate) -> str:
 def _suite_creep(
     suite: Verdict, decision: Decision, chains: Sequence[Chain], lineage: Lineage, rules: Gate
 ) -> Verdict:
-    """Return the verdict on the suite; WATCH where only the accepted builds together are slower."""
+    """Return the verdict on the suite; WATCH where only the accepted builds together are slower.
+
+    Args:
+        suite: The verdict by tonight's pairs.
+        decision: What the gate decided.
+        chains: The chains of accepted builds of the queries.
+        lineage: The accepted builds.
+        rules: The gate.
+    """
     if suite.value is not Value.OK or len(chains) < rules.suite_queries:
         return suite
     noises = decision.first.noise.tolist()

@@ -62,10 +62,15 @@ class Noise:
 
 
 def learn(shifts: Array, spreads: Array, pairs: Array, floor: float) -> Noise:
-    """Learn from the shifts, spreads and numbers of pairs of earlier nights (..., queries, nights).
+    """Return the noise of queries, learned from earlier nights (..., queries, nights).
 
-    NaN in ``shifts`` where a query has no such night. Shifts are taken about their own median, so
-    that a change that stays is no noise.
+    Shifts are taken about their own median, so that a change that stays is no noise.
+
+    Args:
+        shifts: The log ratio of each night; NaN where a query has no such night.
+        spreads: How much the pairs of each night differ.
+        pairs: The number of pairs of each night.
+        floor: The least noise that is believed.
     """
     nights = np.sum(~np.isnan(shifts), axis=-1)
     # The mean difference of few pairs is skewed: its median is a little below its mean.
