@@ -187,9 +187,12 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
                 raise AirflowFailException(str(error)) from None
             raise
         finally:
-            timed = submission.repetition is not None
             span = ApplicationSpan(
-                label=submission.label, start=started, end=time.time(), timed=timed
+                label=submission.label,
+                start=started,
+                end=time.time(),
+                timed=submission.repetition is not None,
+                query=submission.query_name,
             )
             night.files.add_application(span)
             publish_event_log(submission)

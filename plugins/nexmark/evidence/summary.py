@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import geometric_mean, mean, median
+from statistics import geometric_mean, median
 from textwrap import shorten
 
 from nexmark.evidence.gate_health import SelfTests
 from nexmark.evidence.rows import Row
-from nexmark.model import Mode, Value, metric_of
+from nexmark.model import ARMS, Mode, Value, metric_of
 from nexmark.night.run_directory import RunDirectory
 from nexmark.store.accepting import confs_of_candidate
 from nexmark.store.table_rows import CompatibilityRow, NightRow
@@ -191,10 +191,9 @@ def _next_when_green(night: NightRow, rows: Sequence[Row], accept: str) -> str:
             "proves nothing of them."
         )
     if undecided := _with(rows, Value.UNDECIDED):
-        return (
-            f"Next: measure more pairs of {_names(undecided)}{_pair_time(night, undecided)}: "
-            f"nexmark build --continue '{night.id}'"
-        )
+        pairs = ", ".join(map(_further_pairs, undecided[:NAMED])) + _and_more(undecided)
+        command = f"nexmark build --continue '{night.id}'"
+        return f"Next: measure {pairs}{_time_of_pairs(night, undecided)}: {command}"
     if _with(rows, Value.NO_BASELINE):
         return f"Next: to compare later nights with this one: {accept}"
     if fewer := _on_fewer_pairs(night, rows):
@@ -202,16 +201,28 @@ def _next_when_green(night: NightRow, rows: Sequence[Row], accept: str) -> str:
     return "Next: nothing to do."
 
 
-def _pair_time(night: NightRow, rows: Sequence[Row]) -> str:
-    """Return how long a pair of the queries took; "" if the run directory does not say it."""
-    directory = RunDirectory(Path(night.directory))
-    names = {row.query for row in rows}
-    seconds = [
-        span.end - span.start
-        for span in directory.applications()
-        if span.timed and span.label.split()[0] in names
-    ]
-    return f", {2 * mean(seconds) / 60:.1f} minutes each" if seconds else ""
+def _further_pairs(row: Row) -> str:
+    """Return a query with how many more pairs would decide it."""
+    further = row.verdict.further_pairs if row.verdict else None
+    if further is None:
+        return f"more pairs of {row.query}"
+    return f"{further} more pair{'' if further == 1 else 's'} of {row.query}"
+
+
+def _time_of_pairs(night: NightRow, rows: Sequence[Row]) -> str:
+    """Return how long the pairs would take that would decide queries, as far as that is known.
+
+    An application is taken to last as long as the usual one of its query in this night.
+    """
+    spans = RunDirectory(Path(night.directory)).applications()
+    seconds = 0.0
+    for row in rows:
+        further = row.verdict.further_pairs if row.verdict else None
+        took = [span.end - span.start for span in spans if span.timed and span.query == row.query]
+        if further is None or not took:
+            return ""
+        seconds += further * len(ARMS) * median(took)
+    return f", about {max(1, round(seconds / 60))} minutes"
 
 
 def _accept(night: NightRow) -> str:
@@ -229,8 +240,11 @@ def _first(reasons: Sequence[str]) -> str:
 
 def _names(rows: Sequence[Row]) -> str:
     """Return the names of the first queries."""
-    more = ", ..." if len(rows) > NAMED else ""
-    return ", ".join(row.query for row in rows[:NAMED]) + more
+    return ", ".join(row.query for row in rows[:NAMED]) + _and_more(rows)
+
+
+def _and_more(rows: Sequence[Row]) -> str:
+    return ", ..." if len(rows) > NAMED else ""
 
 
 _WIDTH = 200

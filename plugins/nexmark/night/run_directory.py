@@ -90,12 +90,13 @@ class TimeSpent(NamedTuple):
 
 
 class ApplicationSpan(Model):
-    """When an application ran, in epoch seconds; `timed` if it was a repetition."""
+    """When an application ran, in epoch seconds; `timed` if it was a repetition of `query`."""
 
     label: str
     start: float
     end: float
     timed: bool = False
+    query: str = ""
 
 
 class UpgradeOutcome(Model):

@@ -8,11 +8,16 @@ from collections.abc import Callable
 
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
-from sqlalchemy import Connection
+from sqlalchemy import BigInteger, Column, Connection
 
 from nexmark.store import versions
 
-CHANGES: dict[str, Callable[[Operations], None]] = {}
+
+def _add_further_pairs(op: Operations) -> None:
+    op.add_column("verdict", Column("further_pairs", BigInteger))
+
+
+CHANGES: dict[str, Callable[[Operations], None]] = {"0014": _add_further_pairs}
 """By the number of the schema that a change makes; the first one is ``versions.FIRST`` plus 1."""
 
 

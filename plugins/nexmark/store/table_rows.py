@@ -308,6 +308,7 @@ class VerdictRow(_OfNight, Base):
     noise: Mapped[float | None]
     pairs: Mapped[int | None]
     fresh_pairs: Mapped[int | None]
+    further_pairs: Mapped[int | None]
     drift_slower: Mapped[float] = mapped_column(default=0.0, server_default="0")
     drift_faster: Mapped[float] = mapped_column(default=0.0, server_default="0")
     baseline_build: Mapped[str | None] = mapped_column(sa.Text)

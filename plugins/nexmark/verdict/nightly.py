@@ -299,12 +299,13 @@ def _judged(
     if float(final.hi[place]) < math.log1p(rules.matters):
         excluded = f"a slowdown of {_percent(rules.matters)} is excluded"
         return replace(verdict, value=Value.OK, reason=f"{_size(verdict)} in {pairs}; {excluded}")
-    further = "1 more pair" if needed - count == 1 else f"{needed - count:.0f} more pairs"
-    more = f"{further} would decide {_percent(rules.matters)}"
-    if not math.isfinite(needed):
+    further = round(needed) - count if math.isfinite(needed) else None
+    words = "1 more pair" if further == 1 else f"{further} more pairs"
+    more = f"{words} would decide {_percent(rules.matters)}"
+    if further is None:
         more = f"no number of pairs would decide {_percent(rules.matters)} if the ratio stays so"
     reason = f"{_range(verdict)} in {pairs}; {more}"
-    return replace(verdict, value=Value.UNDECIDED, reason=reason)
+    return replace(verdict, value=Value.UNDECIDED, reason=reason, further_pairs=further)
 
 
 def _said_of_rounds(verdict: Verdict, rounds: MeasuredRounds, place: int) -> Verdict:

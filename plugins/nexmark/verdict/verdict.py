@@ -13,6 +13,8 @@ class Verdict:
     ``ratio`` is candidate / baseline with its 95 % interval ``lo``, ``hi``, from the pairs of
     all rounds; ``fresh_pairs`` counts the pairs after the first one. ``mde`` is the smallest
     slowdown that this night could have seen (0.07 is 7 %). ``decides``: it may turn the night red.
+    ``further_pairs`` is how many more pairs would decide an undecided query; None if it is decided,
+    or if no number of pairs would.
 
     Later nights learn from ``shift`` and ``spread`` of the first ``pairs`` (log), their ``noise``,
     and the sums of the drift. ``candidate`` and ``baseline`` are the medians that the ratio is of,
@@ -40,6 +42,7 @@ class Verdict:
     spread: float | None = None
     pairs: int = 0
     fresh_pairs: int = 0
+    further_pairs: int | None = None
     noise: float | None = None
     drift_slower: float = 0.0
     drift_faster: float = 0.0

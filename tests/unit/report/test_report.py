@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from nexmark.cli.app import main
 from nexmark.config import BUILD_DAG_ID
 from nexmark.evidence.night_evidence import Report, make_report
 from nexmark.model import PROFILED, Value
+from nexmark.night.run_directory import ApplicationSpan, RunDirectory
 from nexmark.report.evidence_files import write_report
 from nexmark.report.table import report_text
 from nexmark.store import Store, StoreError, ValidationRecord
@@ -162,9 +164,10 @@ class TestLines:
         assert after == "Next: nothing to do."
 
     def test_an_undecided_query_is_named_with_the_range_and_what_would_decide_it(
-        self, store: Store
+        self, store: Store, tmp_path: Path
     ) -> None:
-        made = paired(queries=["q0", "q5"])
+        files = RunDirectory(tmp_path)
+        made = paired(queries=["q0", "q5"], directory=tmp_path)
         store.record_night(made)
         validate(store, made.run, made.queries)
         for query, apart in (("q0", 0.01), ("q5", 0.2)):
@@ -176,8 +179,15 @@ class TestLines:
         assert what.startswith("NIGHT OK: 1 undecided (q5); 1 unchanged; ")
         assert why.startswith("Why: q5: between ")
         assert " faster and " in why
-        assert " more pairs would decide 10 %" in why
-        assert after.startswith("Next: measure more pairs of q5: nexmark build --continue ")
+        assert re.search(r" \d+ more pairs? would decide 10 %", why)
+        command = f"nexmark build --continue '{made.run}'"
+        assert re.fullmatch(rf"Next: measure \d+ more pairs? of q5: {re.escape(command)}", after)
+        further = int(re.findall(r"measure (\d+) more", after)[0])
+        for start in (0, 100):
+            span = ApplicationSpan(label="q5 rep-1", start=start, end=start + 90, query="q5")
+            files.add_application(span.model_copy(update={"timed": True}))
+        after = make_report(store, made.run).lines[2]
+        assert f"q5, about {3 * further} minutes: nexmark build" in after
 
     def test_a_green_night_has_nothing_to_do(self, store: Store) -> None:
         judged(store)
