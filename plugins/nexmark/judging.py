@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from nexmark.acceptance.known_verdicts import covered
 from nexmark.model import LOOKS_CHANGED, SUITE, Arm, Mode
+from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import say
-from nexmark.night.plan import Night
 
 if TYPE_CHECKING:
     from nexmark.store import Store

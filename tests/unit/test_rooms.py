@@ -220,8 +220,8 @@ def test_every_room_imports_only_what_the_table_lets_it() -> None:
     [
         ("nexmark.verdict.noise", "from nexmark.store import Store"),
         ("nexmark.verdict.noise", "def f():\n    import nexmark.store.reading"),
-        ("nexmark.night.plan", "from airflow.sdk import Context"),
-        ("nexmark.night.plan", "import airflow"),
+        ("nexmark.night.night_plan", "from airflow.sdk import Context"),
+        ("nexmark.night.night_plan", "import airflow"),
         ("nexmark_jobs.sinks", "from nexmark.model import Arm"),
         ("nexmark_jobs.sinks", "import numpy"),
         ("nexmark.evidence.rows", "import sqlalchemy"),
@@ -236,7 +236,7 @@ def test_an_import_that_is_not_in_the_table_is_found(module: str, source: str) -
 
 def test_an_import_for_types_only_is_none() -> None:
     source = "if TYPE_CHECKING:\n    from airflow.sdk import Context"
-    assert forbidden("nexmark.night.plan", source, modules()) == []
+    assert forbidden("nexmark.night.night_plan", source, modules()) == []
 
 
 @pytest.mark.parametrize("name", WITHOUT_IO)

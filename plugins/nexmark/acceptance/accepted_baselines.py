@@ -9,7 +9,7 @@ from nexmark.config import paths
 from nexmark.engines import parse_source
 from nexmark.model import Arm, Mode
 from nexmark.night.kinds import kind_of
-from nexmark.night.plan import Night
+from nexmark.night.night_plan import Night
 
 if TYPE_CHECKING:
     from nexmark.store.table_rows import RepetitionRow

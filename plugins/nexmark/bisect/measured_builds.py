@@ -11,8 +11,8 @@ from nexmark.config import BUILD_DAG_ID, Config, paths
 from nexmark.engines import BuildError, parse_source, usable
 from nexmark.errors import NexmarkError
 from nexmark.model import MIN_PAIRS
-from nexmark.night.plan import Night
-from nexmark.night.planning import make_night
+from nexmark.night.make_night import make_night
+from nexmark.night.night_plan import Night
 from nexmark.store import Store, open_store
 from nexmark.store.table_rows import NightRow
 from nexmark.terminal import INTERRUPTED, show_line

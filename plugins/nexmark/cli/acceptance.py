@@ -27,7 +27,7 @@ Limit = Annotated[int, option.number(1, 10**6, help="How many of the newest are 
 
 def _names(texts: list[str] | None) -> list[str]:
     """Return the names in texts like q5 and q1,q5."""
-    from nexmark.night.planning import query_names
+    from nexmark.night.make_night import query_names
 
     try:
         return [name for text in texts or () for name in query_names(option.given(text))]

@@ -25,9 +25,10 @@ from nexmark.engines import MissingBuild
 from nexmark.errors import NexmarkError
 from nexmark.home import full_disk, make_home
 from nexmark.interrupts import signalled_with_parent, undisturbed
+from nexmark.night.machine_problems import find_problems
+from nexmark.night.make_night import make_night, with_snapshot
+from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import PROGRESS_VARIABLE
-from nexmark.night.plan import Night
-from nexmark.night.planning import find_problems, make_night, with_snapshot
 from nexmark.reaper import reaper_of_command, wait_for_reapers
 from nexmark.terminal import INTERRUPTED, Terminal, show_line
 from nexmark_jobs.cause import failure_cause

@@ -110,7 +110,7 @@ def _undecided(run: str, context: typer.Context) -> tuple[str, dict[str, Any]]:
     the params are for the first of them, and what is left for another command is said.
     BadParameter for an option that the run has decided, and for a query that is not undecided.
     """
-    from nexmark.night.planning import query_names
+    from nexmark.night.make_night import query_names
 
     allowed = {"continued", "pairs", "minutes", "until", "queries"}
     for name, value in context.params.items():

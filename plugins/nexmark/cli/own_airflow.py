@@ -29,8 +29,8 @@ from nexmark.dag.notifying import notifiers
 from nexmark.engines import MissingBuild, snapshot
 from nexmark.errors import NexmarkError
 from nexmark.interrupts import undisturbed
+from nexmark.night.make_night import make_night
 from nexmark.night.night_progress import PROGRESS_VARIABLE
-from nexmark.night.planning import make_night
 from nexmark.reaper import reaper_of_command
 from nexmark.terminal import Terminal, columns, show_line
 from nexmark.web.entry import PREFIX

@@ -16,7 +16,8 @@ from nexmark.compatibility.results import RED, Compatibility, UpgradeClass, as_j
 from nexmark.engines import Build
 from nexmark.errors import NexmarkError
 from nexmark.model import Say, grouped
-from nexmark.night.plan import Deployment, Deployments, Night
+from nexmark.night.deployments import Deployment, Deployments
+from nexmark.night.night_plan import Night
 from nexmark.night.private_confs import profile_confs, split
 from nexmark.night.run_directory import UpgradeOutcome
 from nexmark.reason import reason_of

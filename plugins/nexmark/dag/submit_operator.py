@@ -17,8 +17,8 @@ from nexmark.dag.links import LINKS, publish_event_log
 from nexmark.errors import NexmarkError
 from nexmark.night.kinds import kind_of
 from nexmark.night.night_kafka import kafka_to_read
+from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import Watch, say
-from nexmark.night.plan import Night
 from nexmark.night.private_confs import private_properties
 from nexmark.night.run_directory import ApplicationSpan, Json, failure_kept, prepare
 from nexmark.night.submission import (

@@ -26,9 +26,10 @@ from nexmark.engines.jvm import temporary_files
 from nexmark.engines.short_runs import C1, ClassArchive, checkpoint_confs
 from nexmark.flames.jfr import RECORDER
 from nexmark.model import PROFILED, Arm
+from nexmark.night.deployments import Deployment, Deployments
 from nexmark.night.kinds import kind_of
 from nexmark.night.kinds.bounded import generator_arguments
-from nexmark.night.plan import Deployment, Deployments, Night
+from nexmark.night.night_plan import Night
 from nexmark.night.private_confs import profile_confs, split
 from nexmark.night.run_directory import VERIFY, ApplicationDirectory, Run
 from nexmark.night.submission import (

@@ -6,7 +6,8 @@ import json
 from nexmark.config import paths
 from nexmark.errors import NexmarkError
 from nexmark.model import RunKey
-from nexmark.night.plan import Deployments, Night
+from nexmark.night.deployments import Deployments
+from nexmark.night.night_plan import Night
 from nexmark.night.run_directory import RunDirectory
 
 _LISTED = 5

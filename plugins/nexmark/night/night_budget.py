@@ -7,9 +7,9 @@ from statistics import mean
 
 from nexmark.config import Gate
 from nexmark.model import ARMS
+from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import earlier_spans
 from nexmark.night.night_runs import first_runs
-from nexmark.night.plan import Night
 from nexmark.verdict.order import rounds_from
 
 #: Seconds between two applications.

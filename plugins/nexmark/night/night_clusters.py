@@ -10,10 +10,11 @@ from nexmark.config import BuildSource, load_retention, paths
 from nexmark.engines import Build, job_python, job_python_problem, usable
 from nexmark.errors import FinalError, NexmarkError
 from nexmark.model import Arm
+from nexmark.night.deployments import Deployment, Deployments, deploy_jobs
 from nexmark.night.kinds import kind_of
 from nexmark.night.night_kafka import connected_kafka
+from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import say
-from nexmark.night.plan import Deployment, Deployments, Night, deploy_jobs
 from nexmark.night.timed_program import timed_program
 from nexmark.night.verification import Verification
 from nexmark_jobs.host.facts import brief

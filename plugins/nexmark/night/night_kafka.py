@@ -6,7 +6,7 @@ from nexmark.cluster.kafka_connection import kafka_at, kafka_confs
 from nexmark.errors import NexmarkError
 from nexmark.night.kinds import kind_of
 from nexmark.night.kinds.kafka import NightKafka
-from nexmark.night.plan import Night
+from nexmark.night.night_plan import Night
 
 if TYPE_CHECKING:
     from nexmark.kafka.topics import KafkaCluster

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from nexmark.home import remedied
 from nexmark.model import FIRST_ROUND, PROFILED, Arm
+from nexmark.night.night_plan import Night
 from nexmark.night.night_runs import first_runs, later_groups, position, run_order, runs_of
-from nexmark.night.plan import Night
 from nexmark.night.run_directory import VERIFY, ApplicationSpan, Run, RunDirectory
 from nexmark.reason import reason_of
 from nexmark.secrets import without_secrets

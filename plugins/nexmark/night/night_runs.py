@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from nexmark.config import KNOWN_QUERIES, Gate
 from nexmark.model import FIRST_ROUND, FLAMES, PROFILED, Arm, round_group
-from nexmark.night.plan import Night
+from nexmark.night.night_plan import Night
 from nexmark.night.run_directory import Run
 from nexmark.verdict.order import arm_order, query_order, rounds_from
 

@@ -22,8 +22,9 @@ from nexmark.config.fields import Model
 from nexmark.errors import NexmarkError
 from nexmark.home import write_text
 from nexmark.night.applications import shared_submission, verify_sink, verify_submission
+from nexmark.night.deployments import Deployment
+from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import say
-from nexmark.night.plan import Deployment, Night
 from nexmark.night.run_directory import RunDirectory, TaskDirectory, json_lines
 from nexmark.night.submission import (
     AnySubmission,

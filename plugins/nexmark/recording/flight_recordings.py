@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from nexmark.errors import NexmarkError
 from nexmark.model import FLAMES, Arm, Basis, common_basis, grouped
 from nexmark.night.kinds import kind_of
+from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import say
 from nexmark.night.night_runs import runs_of
-from nexmark.night.plan import Night
 from nexmark.night.run_directory import Run
 from nexmark.night.submission import Repetition
 from nexmark.recording.repetitions import measured, result_of

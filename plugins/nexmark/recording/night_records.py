@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from nexmark.config import paths
 from nexmark.model import FIRST_ROUND, PROFILED, Arm, Say, grouped, metric_of
+from nexmark.night.deployments import Deployment, Deployments
+from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import say
 from nexmark.night.night_runs import later_groups, position, runs_of
-from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.run_directory import Moment, Run, UpgradeOutcome
 from nexmark.night.verification import Verification
 from nexmark.recording.repetitions import repetition_records

@@ -2,8 +2,8 @@
 
 from nexmark.errors import NexmarkError
 from nexmark.model import ARMS, CPU, PROFILED, Arm, Basis, Mode, common_basis, grouped
+from nexmark.night.night_plan import Night
 from nexmark.night.night_runs import first_runs, later_groups, runs_of
-from nexmark.night.plan import Night
 from nexmark.night.run_directory import Run
 from nexmark.recording.repetitions import measured
 from nexmark.sampling.group_samples import GroupSamples

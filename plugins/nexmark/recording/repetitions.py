@@ -27,7 +27,7 @@ from pydantic import BaseModel, JsonValue
 from nexmark.errors import NexmarkError
 from nexmark.model import Arm, grouped
 from nexmark.night.kinds import kind_of
-from nexmark.night.plan import Night
+from nexmark.night.night_plan import Night
 from nexmark.night.run_directory import Json, Run
 from nexmark.night.verification import Verification
 from nexmark.sampling.group_samples import GroupSamples, trouble

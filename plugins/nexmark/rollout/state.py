@@ -19,8 +19,8 @@ from nexmark.engines import parse_source
 from nexmark.errors import NexmarkError, suggest
 from nexmark.home import write_private
 from nexmark.model import Mode
+from nexmark.night.make_night import make_night, spark_confs
 from nexmark.night.params import RolloutParams
-from nexmark.night.planning import make_night, spark_confs
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 

@@ -8,7 +8,7 @@ from statistics import mean
 from typing import TYPE_CHECKING
 
 from nexmark.errors import NexmarkError
-from nexmark.night.plan import Night
+from nexmark.night.night_plan import Night
 from nexmark.night.run_directory import ApplicationDirectory, GroupDirectory, host_of_samples
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ from nexmark.cluster import ClusterError
 from nexmark.cluster.base import SAMPLER_MAX_SECONDS
 from nexmark.errors import NexmarkError
 from nexmark.model import Mode
+from nexmark.night.deployments import Deployments
+from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import say
 from nexmark.night.night_runs import runs_of
-from nexmark.night.plan import Deployments, Night
 from nexmark.night.run_directory import Moment, failure_kept, prepare
 from nexmark_jobs.cause import failure_cause
 from nexmark_jobs.host.processes import end, plain_environment, start_detached, with_word

@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 from nexmark.errors import NexmarkError
+from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import say
-from nexmark.night.plan import Night
 from nexmark.night.run_directory import ApplicationDirectory, GroupDirectory
 from nexmark.night.submission import Repetition
 from nexmark.sampling.group_samples import GroupSamples, trouble

@@ -7,7 +7,7 @@ from airflow.sdk import get_current_context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from nexmark.errors import FinalError
-from nexmark.night.plan import Night
+from nexmark.night.night_plan import Night
 from nexmark.tasks.executors import night_of
 
 #: The user that `DAG.test()` names, as `airflow dags test` runs a DAG: one process, nobody's name.

@@ -11,7 +11,7 @@ import socket
 from airflow.sdk.configuration import conf
 
 from nexmark.errors import FinalError, NexmarkError
-from nexmark.night.plan import Night
+from nexmark.night.night_plan import Night
 
 _LOCAL = "LocalExecutor"
 #: Executors that run each task in a container of its own.

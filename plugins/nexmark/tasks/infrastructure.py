@@ -8,8 +8,9 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 from nexmark.cluster import Lease, identify
 from nexmark.errors import NexmarkError
 from nexmark.night.applications import dump_submission
+from nexmark.night.deployments import Deployments
 from nexmark.night.night_clusters import NightClusters
-from nexmark.night.plan import Deployments, Night
+from nexmark.night.night_plan import Night
 from nexmark.night.run_directory import Json
 from nexmark.night.submission import written
 from nexmark.reaper import command_of_environment

@@ -11,9 +11,9 @@ from nexmark.config import paths
 from nexmark.errors import NexmarkError
 from nexmark.judging import judge_night
 from nexmark.model import Value
+from nexmark.night.make_night import query_names
+from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import duration, say
-from nexmark.night.plan import Night
-from nexmark.night.planning import query_names
 from nexmark.people import process_user, signed
 from nexmark.recording.night_records import record_lacking, results, results_of
 from nexmark.tasks import DAG_TEST_USER, current_night, failing

@@ -12,11 +12,12 @@ from nexmark.engines import MissingBuild
 from nexmark.errors import NexmarkError
 from nexmark.home import make_home
 from nexmark.model import Mode, grouped
+from nexmark.night.machine_problems import find_problems, java_of, python_of
+from nexmark.night.make_night import make_night, with_snapshot
 from nexmark.night.night_budget import budget_line, deadline_of
 from nexmark.night.night_kafka import kafka_problem
+from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import say
-from nexmark.night.plan import Night
-from nexmark.night.planning import find_problems, java_of, make_night, python_of, with_snapshot
 from nexmark.recording.night_records import results
 from nexmark.secrets import load_key, shown_confs
 from nexmark.tasks import DAG_TEST_USER, failing

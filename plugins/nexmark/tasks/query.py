@@ -7,9 +7,9 @@ from airflow.sdk import exceptions, get_current_context
 from nexmark.config import KNOWN_QUERIES
 from nexmark.errors import NexmarkError
 from nexmark.night.applications import repetition_submission, verify_submission
+from nexmark.night.deployments import Deployments
 from nexmark.night.night_progress import say
 from nexmark.night.night_runs import first_runs
-from nexmark.night.plan import Deployments
 from nexmark.night.run_directory import Json, TurnFile, failure_kept
 from nexmark.night.submission import NextTurn, Repetition, written
 from nexmark.night.verification import plan_together, result_line, take, verify

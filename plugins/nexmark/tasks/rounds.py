@@ -15,10 +15,11 @@ from airflow.sdk import exceptions, get_current_context
 from nexmark.judging import arms_going_on, changed_queries
 from nexmark.model import FLAMES, MOST_ROUNDS, Arm, Mode, round_group
 from nexmark.night.applications import repetition_submission
+from nexmark.night.deployments import Deployments
 from nexmark.night.night_budget import affordable
+from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import say
 from nexmark.night.night_runs import recorded_runs, round_runs
-from nexmark.night.plan import Deployments, Night
 from nexmark.night.run_directory import Json, Run
 from nexmark.recording import flight_recordings
 from nexmark.recording.night_records import record_group, results

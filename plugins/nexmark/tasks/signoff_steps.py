@@ -22,8 +22,8 @@ from nexmark.config import paths
 from nexmark.config.fields import Model
 from nexmark.errors import NexmarkError
 from nexmark.model import Mode, Value
+from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import say
-from nexmark.night.plan import Night
 from nexmark.recording.night_records import results_of
 from nexmark.tasks import current_night, failing
 from nexmark.tasks.preflight import prepare_night

@@ -4,8 +4,8 @@ from functools import partial
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
+from nexmark.night.deployments import Deployments
 from nexmark.night.night_progress import say
-from nexmark.night.plan import Deployments
 from nexmark.recording.night_records import record_upgrades
 from nexmark.tasks import current_night
 

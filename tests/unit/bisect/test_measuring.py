@@ -15,7 +15,7 @@ from nexmark.cli import night_runner
 from nexmark.cli.app import main
 from nexmark.config import BUILD_DAG_ID, Config, load, paths
 from nexmark.engines import parse_source, resolve
-from nexmark.night.planning import make_night
+from nexmark.night.make_night import make_night
 from nexmark.store import BuildRecord, open_store
 from tests.unit.engines.test_resolve import make_spark_home
 from tests.unit.store.night_builder import paired, record_pair, validate

@@ -18,7 +18,7 @@ from bench.detection.causes import CAUSES, choose
 from nexmark.cli.shared_options import confs
 from nexmark.config import KNOWN_QUERIES
 from nexmark.errors import NexmarkError
-from nexmark.night.planning import spark_confs
+from nexmark.night.make_night import spark_confs
 
 SLEEPING = next(cause for cause in CAUSES if cause.name == "sleep")
 

@@ -17,7 +17,8 @@ from nexmark.engines.prerequisites import java_program
 from nexmark.experiments.local_applications import LocalApplications
 from nexmark.kafka.broker import brokers_at
 from nexmark.kafka.jars import BROKER, jars
-from nexmark.night.planning import find_problems, make_night
+from nexmark.night.machine_problems import find_problems
+from nexmark.night.make_night import make_night
 from nexmark_jobs.host.processes import plain_environment
 
 _SPLIT = Path(__file__).with_name("SplitOptions.java")

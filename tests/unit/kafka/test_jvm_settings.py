@@ -10,9 +10,9 @@ import pytest
 from nexmark.config import load
 from nexmark.kafka import KafkaError
 from nexmark.kafka.jvm_settings import spark_confs
+from nexmark.night.make_night import make_night
 from nexmark.night.night_kafka import kafka_problem
-from nexmark.night.plan import Night
-from nexmark.night.planning import make_night
+from nexmark.night.night_plan import Night
 from tests.kafka.certificates import Certificate
 from tests.site import ENGINE
 

@@ -14,8 +14,8 @@ from nexmark.errors import NexmarkError
 from nexmark.kafka import topics
 from nexmark.night.kinds.kafka import ReadsKafka, topic_of
 from nexmark.night.kinds.paced import prefix_of
-from nexmark.night.plan import Night
-from nexmark.night.planning import make_night
+from nexmark.night.make_night import make_night
+from nexmark.night.night_plan import Night
 from nexmark.sampling.sampler_processes import end_driver_sampler
 from nexmark.store import Store, StoreError, open_store
 from nexmark_jobs.host.processes import Process, end, start_detached

@@ -14,8 +14,9 @@ from nexmark.config import load
 from nexmark.errors import ConfigError
 from nexmark.expectations.checks import invariants
 from nexmark.expectations.tables import open_events
-from nexmark.night.plan import Deployment, Night
-from nexmark.night.planning import make_night
+from nexmark.night.deployments import Deployment
+from nexmark.night.make_night import make_night
+from nexmark.night.night_plan import Night
 from nexmark.night.verification import checked_early, plan_together, take, verify
 from nexmark_jobs import boundary
 from tests.expectations.event_builders import RECORDED

@@ -11,8 +11,9 @@ from nexmark.engines import known_version
 from nexmark.kafka import KafkaError
 from nexmark.kafka.jars import connectors
 from nexmark.night.kinds import kind_of
-from nexmark.night.plan import Night
-from nexmark.night.planning import find_problems, make_night
+from nexmark.night.machine_problems import find_problems
+from nexmark.night.make_night import make_night
+from nexmark.night.night_plan import Night
 
 SHA512 = "0" * 128
 

@@ -15,11 +15,13 @@ from nexmark.config.workload_models import OwnSize
 from nexmark.model import CPU, P50, Arm
 from nexmark.night import kinds
 from nexmark.night.applications import repetition_submission, verify_submission
+from nexmark.night.deployments import Deployment, Deployments
 from nexmark.night.kinds import KINDS, kind_of
 from nexmark.night.kinds.bounded import Bounded
 from nexmark.night.kinds.night_kind import JobProgram, Ready
-from nexmark.night.plan import Deployment, Deployments, Night
-from nexmark.night.planning import find_problems, make_night
+from nexmark.night.machine_problems import find_problems
+from nexmark.night.make_night import make_night
+from nexmark.night.night_plan import Night
 from nexmark.night.run_directory import ApplicationDirectory, Run
 from nexmark.night.submission import Repetition
 from nexmark.recording import flight_recordings

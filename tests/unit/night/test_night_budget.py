@@ -10,10 +10,10 @@ import pytest
 
 from nexmark.config import load
 from nexmark.model import Arm
+from nexmark.night.make_night import make_night
 from nexmark.night.night_budget import affordable, budget_line, deadline_of
+from nexmark.night.night_plan import Night
 from nexmark.night.night_runs import first_runs
-from nexmark.night.plan import Night
-from nexmark.night.planning import make_night
 from nexmark.night.run_directory import ApplicationSpan
 
 BEGINS = datetime(2026, 11, 3, 22, 0, tzinfo=UTC)

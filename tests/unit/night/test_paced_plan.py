@@ -12,8 +12,8 @@ from nexmark.config import load
 from nexmark.errors import NexmarkError
 from nexmark.model import P50, P99, Arm
 from nexmark.night.kinds import kind_of, paced
-from nexmark.night.plan import Night
-from nexmark.night.planning import make_night
+from nexmark.night.make_night import make_night
+from nexmark.night.night_plan import Night
 from nexmark.store import ValidationRecord, open_store
 from tests.unit.store.store_builder import measurement, repetition
 from tests.unit.store.store_builder import night as record_night

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from nexmark.errors import NexmarkError
+from nexmark.night.make_night import spark_confs
 from nexmark.night.params import NightParams
-from nexmark.night.planning import spark_confs
 
 
 @pytest.mark.parametrize(

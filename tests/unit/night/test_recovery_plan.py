@@ -15,9 +15,10 @@ from nexmark.acceptance.accepted_baselines import self_test_of
 from nexmark.config import load
 from nexmark.errors import NexmarkError
 from nexmark.model import CATCH_UP, COMMIT, FIRST_COMMIT, INTERRUPTION, RESTORE, Arm
+from nexmark.night.deployments import Deployment
 from nexmark.night.kinds import recovery
-from nexmark.night.plan import Deployment, Night
-from nexmark.night.planning import make_night
+from nexmark.night.make_night import make_night
+from nexmark.night.night_plan import Night
 from nexmark.night.run_directory import ApplicationDirectory
 from nexmark_jobs.host.processes import OWNER_VARIABLE, owned, owner_mark
 from tests.waiting import wait_for

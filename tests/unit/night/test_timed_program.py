@@ -12,8 +12,9 @@ import pytest
 
 import nexmark_jobs
 from nexmark.config import load
-from nexmark.night.plan import Deployment, Deployments, Night
-from nexmark.night.planning import make_night
+from nexmark.night.deployments import Deployment, Deployments
+from nexmark.night.make_night import make_night
+from nexmark.night.night_plan import Night
 from nexmark.night.timed_program import imported, timed_program
 from nexmark.recording.night_records import record_night
 from nexmark.recording.repetitions import Expected, ResultOutput, _accepted

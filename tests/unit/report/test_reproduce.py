@@ -17,7 +17,8 @@ from nexmark.config import load
 from nexmark.engines import parse_source
 from nexmark.evidence.explaining import reproduce
 from nexmark.evidence.night_rows import night_rows
-from nexmark.night.planning import find_problems, make_night
+from nexmark.night.machine_problems import find_problems
+from nexmark.night.make_night import make_night
 from nexmark.store import BuildRecord, Store
 from tests.unit.store.night_builder import paired
 from tests.unit.store.store_builder import night

@@ -18,9 +18,10 @@ from nexmark.cli.app import main
 from nexmark.cluster import Lease, identify
 from nexmark.config import load
 from nexmark.model import round_group
+from nexmark.night.deployments import Deployment, Deployments
+from nexmark.night.make_night import make_night
+from nexmark.night.night_plan import Night
 from nexmark.night.night_runs import first_runs
-from nexmark.night.plan import Deployment, Deployments, Night
-from nexmark.night.planning import make_night
 from nexmark.night.run_directory import GroupDirectory, Run, TaskDirectory, UpgradeOutcome
 from nexmark.night.verification import Verification
 from nexmark.recording import night_records

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from nexmark.night.plan import Night
+from nexmark.night.night_plan import Night
 
 
 def in_task_of(night: Night, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from nexmark.model import FIRST_ROUND, PROFILED, Arm
-from nexmark.night.plan import Night
+from nexmark.night.night_plan import Night
 from nexmark.night.run_directory import Run
 from nexmark.night.submission import QueryVerification, Repetition, SparkApplication, Submission
 

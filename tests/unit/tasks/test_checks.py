@@ -12,8 +12,9 @@ import pytest
 
 from nexmark.config import KNOWN_QUERIES, Config, Snapshots, load
 from nexmark.errors import NexmarkError
-from nexmark.night.plan import Night
-from nexmark.night.planning import find_problems, make_night, select_queries, with_snapshot
+from nexmark.night.machine_problems import find_problems
+from nexmark.night.make_night import make_night, select_queries, with_snapshot
+from nexmark.night.night_plan import Night
 from tests.unit.engines.test_resolve import make_spark_home
 
 

@@ -10,8 +10,8 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from nexmark.config import load
 from nexmark.errors import NexmarkError
-from nexmark.night.plan import Night
-from nexmark.night.planning import make_night
+from nexmark.night.make_night import make_night
+from nexmark.night.night_plan import Night
 from nexmark.tasks import current_night, failing, preflight
 from nexmark.tasks.executors import executor, executor_problem
 from tests.site import ENGINE

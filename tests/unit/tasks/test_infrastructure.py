@@ -11,7 +11,8 @@ import pytest
 from nexmark.cluster import ClusterError, Lease, LocalCluster, Release
 from nexmark.config import EmbeddedCluster, load
 from nexmark.model import Arm
-from nexmark.night.plan import Deployments, Night
+from nexmark.night.deployments import Deployments
+from nexmark.night.night_plan import Night
 from nexmark.night.run_directory import RunDirectory
 from nexmark.tasks import infrastructure
 from nexmark.tasks.infrastructure import heal

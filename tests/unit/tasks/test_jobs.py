@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from nexmark.engines.build import scan
-from nexmark.night.plan import deploy_jobs
+from nexmark.night.deployments import deploy_jobs
 
 
 def test_jobs_are_what_is_installed(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_nights_that_deploy_at_once_take_no_file_from_each_other(tmp_path: Path)
     shutil.rmtree(package.parent)
     program = (
         "import sys; from pathlib import Path\n"
-        "from nexmark.night.plan import deploy_jobs\n"
+        "from nexmark.night.deployments import deploy_jobs\n"
         "_, package = deploy_jobs(Path(sys.argv[1]))\n"
         "file = package / 'run_query.py'\n"
         "before = file.stat().st_ino\n"

@@ -16,8 +16,8 @@ from nexmark.dag.graph import build_nightly_dag
 from nexmark.dag.links import LINKS, MeasurementLink, SparkHistoryLink, publish_event_log
 from nexmark.dag.submit_operator import NexmarkSubmitOperator
 from nexmark.model import Arm
-from nexmark.night.plan import Night
-from nexmark.night.planning import make_night
+from nexmark.night.make_night import make_night
+from nexmark.night.night_plan import Night
 from nexmark.night.run_directory import Run
 from nexmark.night.submission import Repetition, Submission
 from nexmark.store.store import shape

@@ -16,8 +16,8 @@ from nexmark.config import paths
 from nexmark.dag.submit_operator import NexmarkSubmitOperator
 from nexmark.errors import NexmarkError
 from nexmark.model import FIRST_ROUND
+from nexmark.night.night_plan import Night
 from nexmark.night.night_runs import first_runs
-from nexmark.night.plan import Night
 from nexmark.night.run_directory import Run, TaskDirectory
 from nexmark.night.submission import written
 from nexmark.night.verification import Verification

@@ -13,8 +13,9 @@ from nexmark.config import ConfigError, load, paths, profile_path
 from nexmark.dag.dag_params import nightly_params
 from nexmark.errors import NexmarkError
 from nexmark.night import applications
-from nexmark.night.plan import Deployment, Night
-from nexmark.night.planning import make_night
+from nexmark.night.deployments import Deployment
+from nexmark.night.make_night import make_night
+from nexmark.night.night_plan import Night
 from nexmark.night.private_confs import private_properties, properties
 from nexmark.night.submission import SparkApplication
 from nexmark.secrets import fingerprinted, load_key, without_secrets

@@ -17,9 +17,10 @@ from nexmark.dag.submit_operator import NexmarkSubmitOperator
 from nexmark.flames.flame_files import flames_of
 from nexmark.model import FLAMES, PROFILED, round_group
 from nexmark.night import applications
+from nexmark.night.deployments import Deployment, Deployments
+from nexmark.night.make_night import make_night
+from nexmark.night.night_plan import Night
 from nexmark.night.night_runs import recorded_runs, round_runs, runs_of
-from nexmark.night.plan import Deployment, Deployments, Night
-from nexmark.night.planning import make_night
 from nexmark.night.run_directory import Run, TaskDirectory
 from nexmark.night.submission import Repetition, written
 from nexmark.night.verification import Verification

@@ -13,9 +13,10 @@ import pytest
 from nexmark.config import load
 from nexmark.dag.graph import build_nightly_dag, build_on_demand_dag
 from nexmark.dag.signoff import build_signoff_dag
+from nexmark.night.deployments import Deployment, Deployments
+from nexmark.night.make_night import make_night
+from nexmark.night.night_plan import Night
 from nexmark.night.night_runs import first_runs
-from nexmark.night.plan import Deployment, Deployments, Night
-from nexmark.night.planning import make_night
 from nexmark.night.run_directory import (
     ApplicationSpan,
     TaskDirectory,

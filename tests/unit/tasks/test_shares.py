@@ -15,8 +15,9 @@ from nexmark.config import load
 from nexmark.dag.submit_operator import NexmarkSubmitOperator, WatchedSubmitHook
 from nexmark.model import PROFILED
 from nexmark.night.applications import repetition_submission
-from nexmark.night.plan import Deployment, Deployments, Night
-from nexmark.night.planning import make_night
+from nexmark.night.deployments import Deployment, Deployments
+from nexmark.night.make_night import make_night
+from nexmark.night.night_plan import Night
 from nexmark.night.run_directory import GroupDirectory, Run
 from nexmark.night.submission import Repetition, written
 from nexmark.night.verification import Verification

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nexmark.config import load
-from nexmark.night.planning import make_night
+from nexmark.night.make_night import make_night
 from nexmark.tasks.signoff_steps import Approval, night_params
 
 

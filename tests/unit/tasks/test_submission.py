@@ -12,9 +12,11 @@ from nexmark.config import BuildSource, load, profile_path
 from nexmark.engines import prerequisites
 from nexmark.model import Arm
 from nexmark.night import applications
+from nexmark.night.deployments import Deployment, Deployments
+from nexmark.night.machine_problems import find_problems
+from nexmark.night.make_night import make_night
+from nexmark.night.night_plan import Night
 from nexmark.night.night_runs import first_runs, round_runs
-from nexmark.night.plan import Deployment, Deployments, Night
-from nexmark.night.planning import find_problems, make_night
 from nexmark.night.run_directory import Run, prepare
 from nexmark.night.submission import Repetition, read_submission, written
 from nexmark.reason import reason_of

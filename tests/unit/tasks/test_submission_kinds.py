@@ -12,8 +12,9 @@ from pydantic import ValidationError
 from nexmark.config import load
 from nexmark.model import FIRST_ROUND, PROFILED, Arm
 from nexmark.night.applications import dump_submission, repetition_submission, verify_submission
-from nexmark.night.plan import Deployment, Deployments, Night
-from nexmark.night.planning import make_night
+from nexmark.night.deployments import Deployment, Deployments
+from nexmark.night.make_night import make_night
+from nexmark.night.night_plan import Night
 from nexmark.night.run_directory import Run, RunDirectory
 from nexmark.night.submission import (
     NextTurn,

@@ -21,9 +21,9 @@ from packaging.requirements import Requirement
 
 from nexmark.config import load
 from nexmark.dag.submit_operator import NexmarkSubmitOperator
+from nexmark.night.make_night import make_night
+from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import MOMENTARY
-from nexmark.night.plan import Night
-from nexmark.night.planning import make_night
 from nexmark.night.run_directory import Run, TaskDirectory
 from nexmark.night.submission import written
 from nexmark_jobs.progress_lines import ProgressReporter

@@ -20,8 +20,9 @@ from nexmark.compatibility.results import Compatibility, Restart, RestartOutcome
 from nexmark.config import load, paths
 from nexmark.evidence.night_evidence import make_report, night_evidence
 from nexmark.model import FAILING
-from nexmark.night.plan import Deployment, Deployments, Night
-from nexmark.night.planning import make_night
+from nexmark.night.deployments import Deployment, Deployments
+from nexmark.night.make_night import make_night
+from nexmark.night.night_plan import Night
 from nexmark.recording.night_records import record_night
 from nexmark.report.evidence_files import night_html, question_text
 from nexmark.report.evidence_json import night_json

@@ -10,10 +10,10 @@ import pytest
 
 from nexmark.config import load
 from nexmark.model import Arm
+from nexmark.night.make_night import make_night
+from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import MOMENTARY, PROGRESS_VARIABLE, Watch, duration
 from nexmark.night.night_runs import first_runs
-from nexmark.night.plan import Night
-from nexmark.night.planning import make_night
 from nexmark.night.run_directory import ApplicationSpan, Run
 from nexmark_jobs.progress_lines import (
     QUERY_ENDED,

@@ -9,8 +9,9 @@ from pydantic import JsonValue
 
 from nexmark.config import AnyCluster, Gate, Size, Workload
 from nexmark.model import Arm
+from nexmark.night.deployments import Deployment, Deployments
 from nexmark.night.kinds.night_kind import JobProgram, Ready
-from nexmark.night.plan import Deployment, Deployments, Night
+from nexmark.night.night_plan import Night
 from nexmark.night.run_directory import ApplicationDirectory, Run
 from nexmark.night.submission import Repetition
 

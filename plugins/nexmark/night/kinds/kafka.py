@@ -22,9 +22,10 @@ from nexmark.engines.launcher import Launcher, dump_events
 from nexmark.kafka import KafkaError
 from nexmark.kafka.jars import connector, connector_files, connector_of, connector_problem
 from nexmark.model import BROKER_CPU, READ_RATE, SOURCE_RATE, Arm, grouped
+from nexmark.night.deployments import Deployment, Deployments
 from nexmark.night.kinds.bounded import Bounded, generator_arguments
+from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import say
-from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.run_directory import ApplicationDirectory
 
 if TYPE_CHECKING:

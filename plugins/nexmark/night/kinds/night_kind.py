@@ -12,7 +12,8 @@ from pydantic import JsonValue
 
 from nexmark.config import AnyCluster, Gate, Size, Workload
 from nexmark.config.fields import Model
-from nexmark.night.plan import Deployment, Deployments, Night
+from nexmark.night.deployments import Deployment, Deployments
+from nexmark.night.night_plan import Night
 from nexmark.night.run_directory import ApplicationDirectory, Run
 from nexmark.night.submission import Repetition
 

@@ -18,10 +18,11 @@ from pydantic import JsonValue
 from nexmark.config import AnyCluster, EmbeddedCluster, Gate, Size, Workload
 from nexmark.errors import NexmarkError
 from nexmark.model import P50, P99, Arm, median_of
+from nexmark.night.deployments import Deployment
 from nexmark.night.kinds.kafka import NightKafka, ReadsKafka, key_of, write_events
 from nexmark.night.kinds.night_kind import JobProgram, Ready
+from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import say
-from nexmark.night.plan import Deployment, Night
 from nexmark.night.run_directory import ApplicationDirectory, Json, PacedFigures, Run
 from nexmark.night.submission import Repetition
 from nexmark_jobs.real_time import later_confs, refusal

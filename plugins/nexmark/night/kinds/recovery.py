@@ -23,10 +23,11 @@ from nexmark.cluster import SparkCluster
 from nexmark.config import Gate, Size
 from nexmark.errors import NexmarkError
 from nexmark.model import CATCH_UP, COMMIT, FIRST_COMMIT, INTERRUPTION, RESTORE, median_of
+from nexmark.night.deployments import Deployment, Deployments
 from nexmark.night.kinds.bounded import Bounded
 from nexmark.night.kinds.night_kind import JobProgram, Ready
+from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import say
-from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.run_directory import ApplicationDirectory, Run, RunDirectory
 from nexmark.night.submission import Repetition
 from nexmark_jobs.host.processes import with_word

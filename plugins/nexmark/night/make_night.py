@@ -1,36 +1,29 @@
-"""Plans a night, and finds the problems on this machine that would stop it.
+"""Makes the plan of a night from what a DAG run was asked for.
 
-Free of Airflow, so that `nexmark run` can report problems before Airflow is even imported.
+Free of Airflow, so that `nexmark run` can report a wrong param before Airflow is even imported.
 """
 
-import tarfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 
 from nexmark import engines
-from nexmark.config import BuildSource, Config, EmbeddedCluster, Gate, Span, Workload, paths, pick
+from nexmark.config import Config, Gate, Span, Workload, pick
 from nexmark.config.document import place_of, problem_of
-from nexmark.config.fields import KNOWN_QUERIES, SparkConf, local_path
+from nexmark.config.fields import KNOWN_QUERIES, SparkConf
 from nexmark.config.models import BUILD_DAG_ID, SIGNOFF_DAG_ID
-from nexmark.engines import BuildError
-from nexmark.engines.jvm import path_problem
 from nexmark.errors import NexmarkError, suggest
 from nexmark.model import MIN_PAIRS, Mode
 from nexmark.night.kinds import kind_of
+from nexmark.night.night_plan import Night
 from nexmark.night.params import NightParams
-from nexmark.night.plan import Night
 from nexmark.secrets import fingerprinted
 from nexmark_jobs.redaction import is_secret
 
 #: People use these DAGs to try something.
 TRIALS = frozenset({BUILD_DAG_ID, SIGNOFF_DAG_ID})
-#: State, event logs, outputs and events of one night on this machine, bytes.
-RUN_BYTES = 2 * 10**9
 
 
 def make_night(
@@ -201,68 +194,3 @@ def query_names(value: str | Sequence[str] | None) -> tuple[str, ...]:
     if "" in names:
         raise NexmarkError(f"queries: an empty name in {value!r}; write them like q1,q5")
     return names
-
-
-def find_problems(night: Night) -> Iterator[str]:
-    """Yield each problem of this machine or of the request, in one line.
-
-    Preflight checks the hosts that are reached by SSH, because it has the connections.
-    """
-    builds = dict.fromkeys([night.candidate, *night.against.values()])
-    found = [path_problem(paths.home(), "NEXMARK_HOME"), *map(_build_problem, builds)]
-    found += [*map(_spark_problem, builds), *map(engines.java_problem, map(_version, builds))]
-    found.append(engines.job_python_problem(*map(_version, builds)))
-    found += [engines.files_problem(), engines.disk_problem(paths.home(), RUN_BYTES)]
-    yield from filter(None, dict.fromkeys(found))
-    if isinstance(night.cluster, EmbeddedCluster):
-        for arm in night.arms:
-            yield from night.clusters[arm].problems()
-    yield from kind_of(night.workload).problems(night)
-
-
-def _build_problem(source: BuildSource) -> str:
-    """Return the problem of a build that shows without fetching it, or ''."""
-    path = local_path(source.tarball) if source.tarball else None
-    if source.directory:
-        path = _directory(source)
-    if path is None:
-        return ""
-    if not path.exists():
-        return f"build {source}: {path} does not exist; correct the path"
-    try:
-        if source.directory:
-            return path_problem(engines.find_spark_home(path), f"build {source}")
-        if not tarfile.is_tarfile(path):
-            return f"build {source}: {path} is not a tarball; give a .tgz of a Spark build"
-    except (BuildError, OSError) as error:
-        return f"build {source}: {error}"
-    return ""
-
-
-def _directory(source: BuildSource) -> Path:
-    return Path(source.directory or "").expanduser()
-
-
-def java_of(night: Night) -> tuple[int, ...]:
-    """Return the versions of the JDK that every build of the night supports."""
-    builds = (night.candidate, *night.against.values())
-    majors = (set(engines.java_majors(_version(build))) for build in builds)
-    return tuple(sorted(set.intersection(*majors)))
-
-
-def python_of(night: Night) -> tuple[int, ...]:
-    """Return the minor version of the Python that drivers of this night run on; () for none."""
-    return engines.job_version(*map(_version, (night.candidate, *night.against.values())))
-
-
-def _spark_problem(source: BuildSource) -> str:
-    problem = engines.spark_problem(_version(source))
-    return f"build {source}: {problem}" if problem else ""
-
-
-def _version(source: BuildSource) -> str:
-    """Return the version of a build; "4" for a tarball that is still packed and a bad directory."""
-    if source.directory:
-        with suppress(BuildError, OSError):  # `_build_problem` says it
-            return engines.spark_version(engines.find_spark_home(_directory(source)))
-    return source.pypi or "4"

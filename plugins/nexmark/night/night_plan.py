@@ -1,28 +1,22 @@
-"""The plan of one DAG run: preflight decides it once, tasks only read it; and its deployments."""
+"""The plan of one DAG run: preflight decides it once, tasks only read it."""
 
 import json
-import os
-import shutil
 import socket
-import sys
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
 from pydantic import Field
 
-import nexmark_jobs
 from nexmark import config
-from nexmark.cluster import Release, SparkCluster, open_cluster
+from nexmark.cluster import SparkCluster, open_cluster
 from nexmark.config import BuildSource, paths
 from nexmark.config.fields import Model
-from nexmark.engines.build import scan
 from nexmark.errors import NexmarkError
-from nexmark.home import whole_directory, write_text
+from nexmark.home import write_text
 from nexmark.model import ARMS, Arm, Mode, RunKey
 from nexmark.night.run_directory import RunDirectory
-from nexmark_jobs.host.leases import locked
 
 
 class Night(Model):
@@ -33,7 +27,7 @@ class Night(Model):
         mode: how it is judged (`include/conf/gate.yaml`).
         against: by query the build to compare with in this night, if there is one.
         accepted: by query the id of the build in `against`, if it is the accepted build.
-        teaches: whether the gate learns from it (`planning.teaches`).
+        teaches: whether the gate learns from it (`make_night.teaches`).
         compatibility: the size at which the baseline and the candidate go on from each other's
             checkpoints; None: they do not.
         self_test: by arm (control, slowed) the query by which the gate itself is tested.
@@ -136,97 +130,12 @@ class Night(Model):
     @classmethod
     def read(cls, dag_id: str, run_id: str) -> "Night":
         """Return the plan of a DAG run; NexmarkError if its preflight has not been passed."""
-        return cls.model_validate_json(_text(RunDirectory.of(dag_id, run_id).night))
+        return cls.model_validate_json(text_of(RunDirectory.of(dag_id, run_id).night))
 
 
-class Deployment(Model):
-    """A deployed Spark build and the deployed jobs, each named by its content.
-
-    `program` is the hash of what a timed run imports of the jobs.
-    `python` is the interpreter of drivers on this machine, the same for all arms of a night.
-    """
-
-    build: str
-    spark_version: str
-    spark_home: str
-    source: str
-    jobs: str
-    jobs_home: str
-    program: str
-    python: str = sys.executable
-
-    @property
-    def spark_release(self) -> Release:
-        """Return the deployed build."""
-        return Release(f"spark-{self.build}", self.build, Path(self.spark_home))
-
-    @property
-    def jobs_release(self) -> Release:
-        """Return the deployed jobs."""
-        return Release(f"jobs-{self.jobs}", self.jobs, Path(self.jobs_home))
-
-
-class Deployments(Model):
-    """The builds of the arms of a night; a query that is compared with none has no baseline."""
-
-    candidate: Deployment
-    baselines: Mapping[str, Deployment] = Field(default_factory=dict)
-
-    def of(self, arm: str, query: str) -> Deployment:
-        """Return the deployment that `arm` of `query` runs."""
-        return self.candidate if arm == Arm.CANDIDATE else self.baselines[query]
-
-    def arms(self, query: str) -> list[Deployment]:
-        """Return the deployments of `query`: the candidate's, and a baseline's if it has one."""
-        return [self.candidate, *([self.baselines[query]] if query in self.baselines else [])]
-
-    def write(self, night: Night) -> None:
-        """Write it where `read` finds it."""
-        night.directory.mkdir(parents=True, exist_ok=True)
-        write_text(night.files.deployment, self.model_dump_json(indent=1))
-
-    @staticmethod
-    def written(night: Night) -> datetime:
-        """Return when they were written: when the night began."""
-        return datetime.fromtimestamp(night.files.deployment.stat().st_mtime, UTC)
-
-    @classmethod
-    def read(cls, night: Night) -> "Deployments":
-        """Return the deployments of `night`; NexmarkError if there are none."""
-        return cls.model_validate_json(_text(night.files.deployment))
-
-
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """Return the text of a file of a night; NexmarkError if it is not there."""
     try:
         return path.read_text()
     except FileNotFoundError:
         raise NexmarkError(f"{path}: there is no such file; start a new DAG run") from None
-
-
-def deploy_jobs(target: Path) -> tuple[str, Path]:
-    """Copy `nexmark_jobs` to `<target>/<id>/nexmark_jobs`, where no later edit reaches it.
-
-    Returns the id (hash of the content) and the directory of the package.
-    """
-    source = Path(nexmark_jobs.__path__[0])
-    name = scan(source).id
-    package = target / name / "nexmark_jobs"
-    with locked(target / ".lock"):
-        if not (package.is_dir() and scan(package).id == name):
-            _replace_copy(source, package.parent)
-        os.utime(package.parent)  # what was not used for longest is removed first
-    return name, package
-
-
-def _replace_copy(source: Path, directory: Path) -> None:
-    """Copy `source` into `directory`, which is there whole or not at all.
-
-    A damaged one is moved aside: who reads one of its files keeps that file.
-    """
-    damaged = directory.with_name(f".{directory.name}-damaged-{os.getpid()}")
-    shutil.rmtree(damaged, ignore_errors=True)
-    with whole_directory(directory) as copy:
-        shutil.copytree(source, copy / source.name, ignore=shutil.ignore_patterns("__pycache__"))
-        if directory.exists():
-            directory.rename(damaged)
-    shutil.rmtree(damaged, ignore_errors=True)

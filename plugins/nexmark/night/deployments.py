@@ -1,0 +1,105 @@
+"""The deployed builds and jobs of a night: preflight plans them, the task `deploy` writes them."""
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import Field
+
+import nexmark_jobs
+from nexmark.cluster import Release
+from nexmark.config.fields import Model
+from nexmark.engines.build import scan
+from nexmark.home import whole_directory, write_text
+from nexmark.model import Arm
+from nexmark.night.night_plan import Night, text_of
+from nexmark_jobs.host.leases import locked
+
+
+class Deployment(Model):
+    """A deployed Spark build and the deployed jobs, each named by its content.
+
+    `program` is the hash of what a timed run imports of the jobs.
+    `python` is the interpreter of drivers on this machine, the same for all arms of a night.
+    """
+
+    build: str
+    spark_version: str
+    spark_home: str
+    source: str
+    jobs: str
+    jobs_home: str
+    program: str
+    python: str = sys.executable
+
+    @property
+    def spark_release(self) -> Release:
+        """Return the deployed build."""
+        return Release(f"spark-{self.build}", self.build, Path(self.spark_home))
+
+    @property
+    def jobs_release(self) -> Release:
+        """Return the deployed jobs."""
+        return Release(f"jobs-{self.jobs}", self.jobs, Path(self.jobs_home))
+
+
+class Deployments(Model):
+    """The builds of the arms of a night; a query that is compared with none has no baseline."""
+
+    candidate: Deployment
+    baselines: Mapping[str, Deployment] = Field(default_factory=dict)
+
+    def of(self, arm: str, query: str) -> Deployment:
+        """Return the deployment that `arm` of `query` runs."""
+        return self.candidate if arm == Arm.CANDIDATE else self.baselines[query]
+
+    def arms(self, query: str) -> list[Deployment]:
+        """Return the deployments of `query`: the candidate's, and a baseline's if it has one."""
+        return [self.candidate, *([self.baselines[query]] if query in self.baselines else [])]
+
+    def write(self, night: Night) -> None:
+        """Write it where `read` finds it."""
+        night.directory.mkdir(parents=True, exist_ok=True)
+        write_text(night.files.deployment, self.model_dump_json(indent=1))
+
+    @staticmethod
+    def written(night: Night) -> datetime:
+        """Return when they were written: when the night began."""
+        return datetime.fromtimestamp(night.files.deployment.stat().st_mtime, UTC)
+
+    @classmethod
+    def read(cls, night: Night) -> "Deployments":
+        """Return the deployments of `night`; NexmarkError if there are none."""
+        return cls.model_validate_json(text_of(night.files.deployment))
+
+
+def deploy_jobs(target: Path) -> tuple[str, Path]:
+    """Copy `nexmark_jobs` to `<target>/<id>/nexmark_jobs`, where no later edit reaches it.
+
+    Returns the id (hash of the content) and the directory of the package.
+    """
+    source = Path(nexmark_jobs.__path__[0])
+    name = scan(source).id
+    package = target / name / "nexmark_jobs"
+    with locked(target / ".lock"):
+        if not (package.is_dir() and scan(package).id == name):
+            _replace_copy(source, package.parent)
+        os.utime(package.parent)  # what was not used for longest is removed first
+    return name, package
+
+
+def _replace_copy(source: Path, directory: Path) -> None:
+    """Copy `source` into `directory`, which is there whole or not at all.
+
+    A damaged one is moved aside: who reads one of its files keeps that file.
+    """
+    damaged = directory.with_name(f".{directory.name}-damaged-{os.getpid()}")
+    shutil.rmtree(damaged, ignore_errors=True)
+    with whole_directory(directory) as copy:
+        shutil.copytree(source, copy / source.name, ignore=shutil.ignore_patterns("__pycache__"))
+        if directory.exists():
+            directory.rename(damaged)
+    shutil.rmtree(damaged, ignore_errors=True)
