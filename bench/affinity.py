@@ -74,8 +74,15 @@ def main(argv: Sequence[str] | None = None) -> int:
                 continue
             plan = spread_kills(batches, 0.5, 1) if kill != "none" else []
             options = RecoveryOptions(
-                *(given.query, len(plan), given.events, 1_000, 1, given.rows_per_batch),
-                *("rocksdb", False, "worker" if kill == "worker" else "executor"),
+                given.query,
+                len(plan),
+                given.events,
+                1_000,
+                1,
+                given.rows_per_batch,
+                "rocksdb",
+                False,
+                "worker" if kill == "worker" else "executor",
                 remote=RemoteStorage(20, 20),
                 conf=SETTINGS[setting],
             )

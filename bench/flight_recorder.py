@@ -89,11 +89,17 @@ class _Bench:
         directory.mkdir()
         sampler = subprocess.Popen(
             [
-                *(sys.executable, "-I", str(_JOBS / "cpu_sampler.py")),
-                *("--out", str(directory / "samples.jsonl")),
-                *("--pid-file", str(directory / "sampler.pid")),
-                *("--interval", str(self.workload.sampling_interval_s)),
-                *("--max-seconds", str(_APPLICATION_S)),
+                sys.executable,
+                "-I",
+                str(_JOBS / "cpu_sampler.py"),
+                "--out",
+                str(directory / "samples.jsonl"),
+                "--pid-file",
+                str(directory / "sampler.pid"),
+                "--interval",
+                str(self.workload.sampling_interval_s),
+                "--max-seconds",
+                str(_APPLICATION_S),
             ],
             stderr=subprocess.DEVNULL,
         )
@@ -122,16 +128,29 @@ class _Bench:
             **({"spark.executor.defaultJavaOptions": " ".join(RECORDER)} if recorded else {}),
         }
         command = [
-            *(str(home / "bin" / "spark-submit"), "--master", config.master_url),
-            *(
-                "--properties-file",
-                str(self.cluster.properties_file(profile_path(size.conf_profile))),
-            ),
+            str(home / "bin" / "spark-submit"),
+            "--master",
+            config.master_url,
+            "--properties-file",
+            str(self.cluster.properties_file(profile_path(size.conf_profile))),
             *(word for name, value in confs.items() for word in ("--conf", f"{name}={value}")),
-            *(str(_JOBS / "run_query.py"), "--query", self.query, "--source", "datagen"),
-            *("--events", str(size.events), "--tps", str(size.tps), "--seed", str(size.seed)),
-            *("--rows-per-batch", str(size.rows_per_batch), "--sink", "noop"),
-            *("--result", str(directory / "result.json")),
+            str(_JOBS / "run_query.py"),
+            "--query",
+            self.query,
+            "--source",
+            "datagen",
+            "--events",
+            str(size.events),
+            "--tps",
+            str(size.tps),
+            "--seed",
+            str(size.seed),
+            "--rows-per-batch",
+            str(size.rows_per_batch),
+            "--sink",
+            "noop",
+            "--result",
+            str(directory / "result.json"),
         ]
         python = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
         log = directory / "driver.log"

@@ -100,8 +100,17 @@ def _of(spark: SparkSession, frame: DataFrame, events: int) -> float:
 def _options(name: str, source: Sequence[str]) -> Options:
     return parse(
         [
-            *("--query", name, *source, "--sink", "noop", "--digest", "off"),
-            *("--rows-per-batch", str(BATCH), "--result", os.devnull),
+            "--query",
+            name,
+            *source,
+            "--sink",
+            "noop",
+            "--digest",
+            "off",
+            "--rows-per-batch",
+            str(BATCH),
+            "--result",
+            os.devnull,
         ]
     )
 

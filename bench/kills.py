@@ -56,7 +56,14 @@ class Case:
         """Return the options of the run, with `kills` kills."""
         state, _, changelog = self.state.partition("+")
         return RecoveryOptions(
-            *(self.query, kills, _EVENTS, _TPS, self.seed, _ROWS, state, bool(changelog)),
+            self.query,
+            kills,
+            _EVENTS,
+            _TPS,
+            self.seed,
+            _ROWS,
+            state,
+            bool(changelog),
             kill=self.kill,  # type: ignore[arg-type]
             servers=servers,
             untimed=True,

@@ -134,8 +134,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(f"--query: {given.query} has nothing in which its rows could wait; take q17")
     with tempfile.TemporaryDirectory() as directory:
         asked = Asked(
-            *(given.query, given.trigger, given.rate, given.seconds, given.warm_up),
-            *(given.rounds, given.later),
+            given.query,
+            given.trigger,
+            given.rate,
+            given.seconds,
+            given.warm_up,
+            given.rounds,
+            given.later,
         )
         rounds = rounds_of(asked, given.figures or Path(directory) / "runs.jsonl")
         with paced_runs(given.engine) as runs:

@@ -209,10 +209,24 @@ def _rates_of(spark: SparkSession, options: Options) -> tuple[QueryRates, int]:
 def _options(given: argparse.Namespace, name: str, events: int, batch: int) -> Options:
     return parse(
         [
-            *("--query", name, "--source", "datagen", "--events", str(events)),
-            *("--tps", str(given.tps), "--seed", "1", "--sink", "noop"),
-            *("--rows-per-batch", str(batch)),
-            *("--digest", given.digest, "--result", os.devnull),
+            "--query",
+            name,
+            "--source",
+            "datagen",
+            "--events",
+            str(events),
+            "--tps",
+            str(given.tps),
+            "--seed",
+            "1",
+            "--sink",
+            "noop",
+            "--rows-per-batch",
+            str(batch),
+            "--digest",
+            given.digest,
+            "--result",
+            os.devnull,
         ]
     )
 

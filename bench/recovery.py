@@ -135,8 +135,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = parser.parse_args(argv)
     storage = RemoteStorage(given.latency_ms, 20)
     options = RecoveryOptions(
-        *(given.query, 1, given.events, 1_000, 1, given.rows_per_batch, "rocksdb", False),
-        *(given.kill, storage),
+        given.query,
+        1,
+        given.events,
+        1_000,
+        1,
+        given.rows_per_batch,
+        "rocksdb",
+        False,
+        given.kill,
+        storage,
     )
     slow = replace(options, remote=replace(storage, latency_ms=given.slower * storage.latency_ms))
     plan = spread_kills(-(-given.events // given.rows_per_batch), 0.5, 1)

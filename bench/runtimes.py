@@ -32,8 +32,18 @@ rows = spark.range(10).select(plus_one("id").alias("n")).agg({"n": "sum"}).colle
 assert rows[0][0] == 55, rows
 """
 _QUERY = (
-    *("--query", "q5", "--source", "datagen", "--events", "2000", "--tps", "1000"),
-    *("--rows-per-batch", "1000", "--sink", "noop"),
+    "--query",
+    "q5",
+    "--source",
+    "datagen",
+    "--events",
+    "2000",
+    "--tps",
+    "1000",
+    "--rows-per-batch",
+    "1000",
+    "--sink",
+    "noop",
 )
 
 
@@ -48,8 +58,13 @@ def attempt(build: Build, java_home: str, python: str, directory: Path) -> str:
         "PYSPARK_DRIVER_PYTHON": python,
     }
     submit = [
-        *(str(build.spark_home / "bin" / "spark-submit"), "--master", "local[1]"),
-        *("--conf", "spark.ui.enabled=false", "--conf", "spark.log.level=ERROR"),
+        str(build.spark_home / "bin" / "spark-submit"),
+        "--master",
+        "local[1]",
+        "--conf",
+        "spark.ui.enabled=false",
+        "--conf",
+        "spark.log.level=ERROR",
     ]
     result = str(directory / "result.json")
     for job in ([query, *_QUERY, "--result", result], [str(worker)]):

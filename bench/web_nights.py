@@ -220,8 +220,14 @@ def _series(row: int, host: str) -> Row:
 
 def _validation(run: str, query: str, started: datetime) -> Row:
     return {
-        **{"night_id": run, "query": query, "arm": Arm.CANDIDATE, "success": True, "evaluated": 12},
-        **{"failures": [], "statistics": {"rows": 100}, "recorded": started},
+        "night_id": run,
+        "query": query,
+        "arm": Arm.CANDIDATE,
+        "success": True,
+        "evaluated": 12,
+        "failures": [],
+        "statistics": {"rows": 100},
+        "recorded": started,
     }
 
 
@@ -273,8 +279,12 @@ def _canary(
             for moment in ("before", "after"):
                 for metric, value in {**readings, "load_1m": 1.0, "psi_cpu": 0.2}.items():
                     yield {
-                        **{"night_id": run, "host": host, "group": group, "moment": moment},
-                        **{"metric": metric, "value": value * chance.gauss(1, 0.01)},
+                        "night_id": run,
+                        "host": host,
+                        "group": group,
+                        "moment": moment,
+                        "metric": metric,
+                        "value": value * chance.gauss(1, 0.01),
                         "taken": started,
                     }
 
@@ -282,15 +292,28 @@ def _canary(
 def _self_test(run: str, kind: str, started: datetime) -> Row:
     slow = kind == "slowdown"
     return {
-        **{"night_id": run, "kind": kind, "query": "q1", "size": 1.2 if slow else 1.0},
-        **{"value": (Value.REGRESSION if slow else Value.OK).value, "ratio": 1.2 if slow else 1.0},
-        **{"gate_version": 1, "judged": started},
+        "night_id": run,
+        "kind": kind,
+        "query": "q1",
+        "size": 1.2 if slow else 1.0,
+        "value": (Value.REGRESSION if slow else Value.OK).value,
+        "ratio": 1.2 if slow else 1.0,
+        "gate_version": 1,
+        "judged": started,
     }
 
 
 def _acceptance(run: str, query: str, build: str, started: datetime) -> Row:
     return {
-        **{"engine": "spark-4.3.0", "workload": "nightly", "cluster": "nexmark", "query": query},
-        **{"night_id": run, "who": "ada", "reason": "the new baseline", "accepted": started},
-        **{"metric": CPU, "build_id": build, "size": 1.0},
+        "engine": "spark-4.3.0",
+        "workload": "nightly",
+        "cluster": "nexmark",
+        "query": query,
+        "night_id": run,
+        "who": "ada",
+        "reason": "the new baseline",
+        "accepted": started,
+        "metric": CPU,
+        "build_id": build,
+        "size": 1.0,
     }

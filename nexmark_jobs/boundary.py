@@ -56,8 +56,19 @@ def lines() -> list[list[str]]:
 def events() -> list[Event]:
     """Return all events in the order in which they arrive."""
     cases = (
-        *(_windows, _late, _sessions, _validity, _ties, _sales, _sellers),
-        *(_ranks, _hours, _identifiers, _texts, _urls, _grid),
+        _windows,
+        _late,
+        _sessions,
+        _validity,
+        _ties,
+        _sales,
+        _sellers,
+        _ranks,
+        _hours,
+        _identifiers,
+        _texts,
+        _urls,
+        _grid,
     )
     return sorted((event for case in cases for event in case()), key=lambda event: event.arrives)
 
@@ -71,26 +82,43 @@ def write(directory: Path) -> None:
 
 def _person(id: int, at: float, **fields: Any) -> Event:
     values = {
-        **{"id": id, "name": f"Name {id}", "emailAddress": f"{id}@example.com"},
-        **{"creditCard": "0000 1111 2222 3333", "city": "Bend", "state": "OR"},
-        **{"dateTime": _text(at), "extra": f"person {id}"},
+        "id": id,
+        "name": f"Name {id}",
+        "emailAddress": f"{id}@example.com",
+        "creditCard": "0000 1111 2222 3333",
+        "city": "Bend",
+        "state": "OR",
+        "dateTime": _text(at),
+        "extra": f"person {id}",
     }
     return _event("person", at, values, **fields)
 
 
 def _auction(id: int, at: float, expires: float, **fields: Any) -> Event:
     values = {
-        **{"id": id, "itemName": f"item {id}", "description": f"description {id}"},
-        **{"initialBid": 11, "reserve": 22, "dateTime": _text(at), "expires": _text(expires)},
-        **{"seller": 1000, "category": 10, "extra": f"auction {id}"},
+        "id": id,
+        "itemName": f"item {id}",
+        "description": f"description {id}",
+        "initialBid": 11,
+        "reserve": 22,
+        "dateTime": _text(at),
+        "expires": _text(expires),
+        "seller": 1000,
+        "category": 10,
+        "extra": f"auction {id}",
     }
     return _event("auction", at, values, **fields)
 
 
 def _bid(auction: int, at: float, price: int = 100, bidder: int = 1001, **fields: Any) -> Event:
     values = {
-        **{"auction": auction, "bidder": bidder, "price": price, "channel": "Google"},
-        **{"url": _URL, "dateTime": _text(at), "extra": f"bid at {at}"},
+        "auction": auction,
+        "bidder": bidder,
+        "price": price,
+        "channel": "Google",
+        "url": _URL,
+        "dateTime": _text(at),
+        "extra": f"bid at {at}",
     }
     return _event("bid", at, values, **fields)
 
@@ -124,8 +152,16 @@ def _windows() -> Iterator[Event]:
     Persons (q8): who comes and sells in one window, at its first, its last and just past its last.
     """
     bids = (
-        *((0, 5_000), (9.999, 5_000), (10, 6_000), (15, 6_000), (15, 6_000), (20, 6_000)),
-        *((20.001, 6_000), (20, 8_000), (29.999, 8_000), (30, 7_999)),
+        (0, 5_000),
+        (9.999, 5_000),
+        (10, 6_000),
+        (15, 6_000),
+        (15, 6_000),
+        (20, 6_000),
+        (20.001, 6_000),
+        (20, 8_000),
+        (29.999, 8_000),
+        (30, 7_999),
     )
     for auction, (at, price) in enumerate(bids, start=910):
         yield _bid(auction, at, price)
@@ -298,8 +334,13 @@ def _texts() -> Iterator[Event]:
 def _urls() -> Iterator[Event]:
     """Yield channels with an id, an empty id or none, and paths with fewer and more parts."""
     channels = (
-        *(("apple", _URL), ("Apple", _URL), ("GOOGLE", _URL), ("facebook", f"{_URL}&channel_id=7")),
-        *(("Baidu", _URL), ("baidu2", _URL), ("", _URL)),
+        ("apple", _URL),
+        ("Apple", _URL),
+        ("GOOGLE", _URL),
+        ("facebook", f"{_URL}&channel_id=7"),
+        ("Baidu", _URL),
+        ("baidu2", _URL),
+        ("", _URL),
         ("channel-1", f"{_URL}&channel_id=-21&x=1"),
         ("channel-1", f"{_URL}&channel_id="),
         ("channel-1", f"{_URL}&channel_id=&channel_id=2"),

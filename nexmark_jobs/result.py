@@ -29,8 +29,19 @@ _OF_THIS_RUN = re.compile(
     r"|spark\.repl\..*|spark\.submit\..*|spark\.authenticate\.secret.*"
 )
 _OF_BATCH = (
-    *("id", "phase", "start", "end", "input_rows", "duration_ms", "steps_ms", "state_rows"),
-    *("state_bytes", "state_commit_ms", "state_restore_ms", "watermark", "late_rows"),
+    "id",
+    "phase",
+    "start",
+    "end",
+    "input_rows",
+    "duration_ms",
+    "steps_ms",
+    "state_rows",
+    "state_bytes",
+    "state_commit_ms",
+    "state_restore_ms",
+    "watermark",
+    "late_rows",
 )
 _IPV6 = "-Djava.net.preferIPv6Addresses=false"
 _OF_EVERY_RUN = {

@@ -123,12 +123,29 @@ class NamespaceHost:
         if self.init_pid() is not None:
             return
         command = (
-            *("setsid", "--fork", "ip", "netns", "exec", self.name),
-            *("unshare", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"),
-            *(interpreter(), "-I", "-S", init.__file__, self.name),
-            *(str(self.disk), self.root),
-            *(str(self.state / "ssh"), "/etc/ssh"),
-            *(str(self.state / "tmp"), "/tmp"),  # last: it may hide the other two
+            "setsid",
+            "--fork",
+            "ip",
+            "netns",
+            "exec",
+            self.name,
+            "unshare",
+            "--uts",
+            "--pid",
+            "--fork",
+            "--kill-child",
+            "--mount-proc",
+            interpreter(),
+            "-I",
+            "-S",
+            init.__file__,
+            self.name,
+            str(self.disk),
+            self.root,
+            str(self.state / "ssh"),
+            "/etc/ssh",
+            str(self.state / "tmp"),
+            "/tmp",  # last: it may hide the other two
         )
         with (self.state / "init.log").open("wb") as log:
             subprocess.run(

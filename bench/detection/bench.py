@@ -43,8 +43,12 @@ WORKLOAD = "detection"
 #: Seven batches of about a second; five of them count. Only the quick compiler runs, because
 #: a steady state with the other compiler takes minutes, and this benchmark tests the gate.
 SIZE = {
-    **{"events": 350_000, "tps": 10_000, "rows_per_batch": 50_000, "warmup_batches": 2},
-    **{"conf_profile": "quick", "sampling_interval_s": 0.25},
+    "events": 350_000,
+    "tps": 10_000,
+    "rows_per_batch": 50_000,
+    "warmup_batches": 2,
+    "conf_profile": "quick",
+    "sampling_interval_s": 0.25,
 }
 VERIFY = {"events": 50_000, "tps": 1_000, "rows_per_batch": 25_000}
 JUDGING, MEASURING = "judging", "measuring"

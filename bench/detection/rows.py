@@ -16,8 +16,16 @@ if TYPE_CHECKING:
 CPU, WALL = "cpu_s_per_mevent", "wall_s"
 _LINE = "{:<13} {:<15} {:<22} {:<22} {:<12} {:<22} {:<12} {:>7} {:>6} {:>6}"
 HEAD = _LINE.format(
-    *("cause", "query", "true CPU ratio", "true wall ratio", "verdict", "found", "wall"),
-    *("pairs", "of all", "min"),
+    "cause",
+    "query",
+    "true CPU ratio",
+    "true wall ratio",
+    "verdict",
+    "found",
+    "wall",
+    "pairs",
+    "of all",
+    "min",
 )
 
 
@@ -69,9 +77,15 @@ def line(
     verdict, clock = rows.get(CPU), rows.get(WALL)
     pairs = f"{verdict.pairs}+{verdict.fresh_pairs}" if verdict else "-"
     text = _LINE.format(
-        *(name, query, str(true or "-"), str(wall or "-")),
-        *(verdict.value if verdict else "MISSING", _found(verdict)),
-        *(clock.value if clock else "-", pairs, true.pairs if true else 0),
+        name,
+        query,
+        str(true or "-"),
+        str(wall or "-"),
+        verdict.value if verdict else "MISSING",
+        _found(verdict),
+        clock.value if clock else "-",
+        pairs,
+        true.pairs if true else 0,
         f"{judged.minutes:.1f}",
     )
     return text, verdict is None or verdict.red

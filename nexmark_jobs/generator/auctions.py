@@ -41,7 +41,8 @@ def auctions(numbers: DataFrame, config: GeneratorConfig, end: int | None = None
     first_id = config.first_auction_id - config.person_proportion
     description = random_string(draw(seed, "auction.description", n), text, _DESCRIPTION_LENGTH)
     drawn = events.select(
-        *("n", "date_time_ms"),
+        "n",
+        "date_time_ms",
         (F.col("cycle") * config.auction_proportion + F.col("offset") + first_id).alias("id"),
         newest(F.col("cycle"), config.person_proportion).alias("newest_person"),
         _lifetime_ms(draw(seed, "auction.expires", n), F.col("place"), config).alias("lifetime_ms"),
@@ -57,7 +58,11 @@ def auctions(numbers: DataFrame, config: GeneratorConfig, end: int | None = None
     size = F.octet_length("itemName") + F.octet_length("description") + _FIXED_SIZE
     extra = filler(draw(seed, "auction.extra", n), seed, size, config.avg_auction_byte_size)
     return drawn.select(
-        *("n", "id", "itemName", "description", "initialBid"),
+        "n",
+        "id",
+        "itemName",
+        "description",
+        "initialBid",
         (F.col("initialBid") + price(draw(seed, "auction.reserve", n))).alias("reserve"),
         F.timestamp_millis(F.col("date_time_ms")).alias("dateTime"),
         F.timestamp_millis(F.col("date_time_ms") + F.col("lifetime_ms")).alias("expires"),

@@ -92,7 +92,8 @@ def bids(numbers: DataFrame, config: GeneratorConfig, end: int | None = None) ->
     events = events_of("bid", numbers, config, end)
     drawn_for = ("auction", "bidder", "price", "channel", "extra")
     drawn = events.select(
-        *("n", "date_time_ms"),
+        "n",
+        "date_time_ms",
         newest(F.col("cycle"), config.auction_proportion).alias("newest_auction"),
         newest(F.col("cycle"), config.person_proportion).alias("newest_person"),
         *(draw(seed, f"bid.{name}", n).alias(f"{name}_bits") for name in drawn_for),

@@ -17,15 +17,40 @@ from nexmark_jobs.generator.timeline import events_of
 from nexmark_jobs.generator_config import GeneratorConfig
 
 FIRST_NAMES = (
-    *("Peter", "Paul", "Luke", "John", "Saul", "Vicky", "Kate", "Julie", "Sarah", "Deiter"),
+    "Peter",
+    "Paul",
+    "Luke",
+    "John",
+    "Saul",
+    "Vicky",
+    "Kate",
+    "Julie",
+    "Sarah",
+    "Deiter",
     "Walter",
 )
 LAST_NAMES = (
-    *("Shultz", "Abrams", "Spencer", "White", "Bartels", "Walton", "Smith", "Jones", "Noris"),
+    "Shultz",
+    "Abrams",
+    "Spencer",
+    "White",
+    "Bartels",
+    "Walton",
+    "Smith",
+    "Jones",
+    "Noris",
 )
 CITIES = (
-    *("Phoenix", "Los Angeles", "San Francisco", "Boise", "Portland", "Bend", "Redmond"),
-    *("Seattle", "Kent", "Cheyenne"),
+    "Phoenix",
+    "Los Angeles",
+    "San Francisco",
+    "Boise",
+    "Portland",
+    "Bend",
+    "Redmond",
+    "Seattle",
+    "Kent",
+    "Cheyenne",
 )
 STATES = ("AZ", "CA", "ID", "OR", "WA", "WY")
 
@@ -60,7 +85,9 @@ def persons(numbers: DataFrame, config: GeneratorConfig, end: int | None = None)
     first, last = _one_of(FIRST_NAMES, high(name_bits)), _one_of(LAST_NAMES, low(name_bits))
     number = F.col("cycle") * config.person_proportion + F.col("offset") + config.first_person_id
     drawn = events.select(
-        *("n", "date_time_ms", number.alias("id")),
+        "n",
+        "date_time_ms",
+        number.alias("id"),
         F.concat(first, F.lit(" "), last).alias("name"),
         email.alias("emailAddress"),
         _credit_card(draw(seed, "person.creditCard", n)).alias("creditCard"),

@@ -38,7 +38,14 @@ _ROUNDS = 3
 #: The only variables that Spark, Kafka and what they start get from whoever starts them: where to
 #: find programs, libraries, files and tickets. No other one can change a JVM, a Spark or a Python.
 INHERITED = (
-    *("HOME", "JAVA_HOME", "KRB5CCNAME", "LD_LIBRARY_PATH", "LOGNAME", "PATH", "TMPDIR", "TZ"),
+    "HOME",
+    "JAVA_HOME",
+    "KRB5CCNAME",
+    "LD_LIBRARY_PATH",
+    "LOGNAME",
+    "PATH",
+    "TMPDIR",
+    "TZ",
     "USER",
 )
 #: The JVM writes names of files in the letters of its locale; every host has this one.

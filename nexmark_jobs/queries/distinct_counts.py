@@ -38,7 +38,10 @@ def daily_statistics(streams: Streams, *group: str) -> DataFrame:
     plain_id = F.when(is_bidder, F.col("id")).otherwise(-1 - F.col("id"))
     bit = (plain_id % _IDS_PER_WORD * 3 + F.col("rank")).cast("int")
     words = ids.select(
-        *("window", *group, "dateTime", "rank"),
+        "window",
+        *group,
+        "dateTime",
+        "rank",
         is_bidder.alias("is_bidder"),
         F.call_function("div", plain_id, F.lit(_IDS_PER_WORD)).alias("block"),
         F.call_function("shiftleft", F.lit(1).cast("bigint"), bit).alias("bit"),

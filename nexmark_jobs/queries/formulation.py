@@ -18,8 +18,15 @@ ALL_TIME = "1000000 days"
 """A window that holds every event from 1970 to the year 4707, and that a sentinel closes."""
 
 AUCTION = (
-    *("itemName", "description", "initialBid", "reserve", "auction_dateTime", "expires"),
-    *("seller", "category", "auction_extra"),
+    "itemName",
+    "description",
+    "initialBid",
+    "reserve",
+    "auction_dateTime",
+    "expires",
+    "seller",
+    "category",
+    "auction_extra",
 )
 """An auction's columns beside a bid's, as q20 and q23 name them."""
 RENAMED = {"dateTime": "auction_dateTime", "extra": "auction_extra"}

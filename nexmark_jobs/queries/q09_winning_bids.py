@@ -35,7 +35,8 @@ def union(streams: Streams) -> DataFrame:
         "auction.id",
         *(f"auction.{name}" for name in (*_AUCTION, "dateTime", "expires", *_DETAILS)),
         F.col("auction.id").alias("auction"),
-        *("best.bidder", "best.price"),
+        "best.bidder",
+        "best.price",
         F.timestamp_micros(-F.col("best.negative_time")).alias("bid_dateTime"),
         F.col("best.extra").alias("bid_extra"),
     )

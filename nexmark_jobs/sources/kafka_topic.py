@@ -26,8 +26,10 @@ _CLASSES = {
 }
 _TEXT = "org.apache.kafka.common.serialization.StringDeserializer"
 _ONE_RECORD = {
-    **{"key.deserializer": _TEXT, "value.deserializer": _TEXT},
-    **{"max.poll.records": "1", "max.partition.fetch.bytes": "65536"},
+    "key.deserializer": _TEXT,
+    "value.deserializer": _TEXT,
+    "max.poll.records": "1",
+    "max.partition.fetch.bytes": "65536",
 }
 _TIMEOUT_S = 10
 _UNKNOWN = ("UnknownTopicOrPartitionException", "UnknownTopicIdException")

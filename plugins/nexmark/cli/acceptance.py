@@ -16,8 +16,19 @@ if TYPE_CHECKING:
     from nexmark.store.table_rows import AcceptanceRow, NightRow
 
 _ACKS = (
-    *("id", "accepted", "state", "query", "of", "metric", "ratio"),
-    *("build", "run", "by", "until", "reason", "link"),
+    "id",
+    "accepted",
+    "state",
+    "query",
+    "of",
+    "metric",
+    "ratio",
+    "build",
+    "run",
+    "by",
+    "until",
+    "reason",
+    "link",
 )
 TIME = "%Y-%m-%d %H:%M UTC"
 
@@ -120,9 +131,19 @@ def _ack(row: "AcceptanceRow", state: str) -> tuple[str, ...]:
     size = "-" if row.size is None else f"{row.size:.3f}"
     until = f"{row.expires:{TIME}}" if row.expires else "-"
     return (
-        *(str(row.id), f"{row.accepted:{TIME}}", state, row.query),
-        *(f"{row.engine}, {row.workload}, {row.cluster}", row.metric, size),
-        *((row.build_id or "-")[:19], row.night_id, row.who, until, row.reason, row.link or "-"),
+        str(row.id),
+        f"{row.accepted:{TIME}}",
+        state,
+        row.query,
+        f"{row.engine}, {row.workload}, {row.cluster}",
+        row.metric,
+        size,
+        (row.build_id or "-")[:19],
+        row.night_id,
+        row.who,
+        until,
+        row.reason,
+        row.link or "-",
     )
 
 

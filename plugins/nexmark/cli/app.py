@@ -37,17 +37,29 @@ app = typer.Typer(
 _VERBS: Mapping[str, Sequence[Callable[..., Any] | typer.Typer]] = {
     "Nights": (nights.run, nights.build, nights.backfill, nights.bisect, nights.rollout),
     "Results": (
-        *(results.nights, results.show, results.history, results.report, results.verify),
-        *(results.export, results.replay, results.validate),
-        *(record_verb.record, prune_verb.prune),
+        results.nights,
+        results.show,
+        results.history,
+        results.report,
+        results.verify,
+        results.export,
+        results.replay,
+        results.validate,
+        record_verb.record,
+        prune_verb.prune,
     ),
     "Baselines": (acceptance.accept, acceptance.withdraw, acceptance.acks),
     "Questions that need no night": (
-        *(compat, measuring_verbs.experiment, measuring_verbs.latency, recovery_verbs.recovery),
+        compat,
+        measuring_verbs.experiment,
+        measuring_verbs.latency,
+        recovery_verbs.recovery,
     ),
     "Airflow, clusters, Kafka": (machine.ui, machine.cluster, kafka_verbs.kafka),
     laboratory.LABORATORY: (
-        *(laboratory.bench, laboratory.recovery_damage, laboratory.recovery_sizes),
+        laboratory.bench,
+        laboratory.recovery_damage,
+        laboratory.recovery_sizes,
     ),
 }
 _PASSED_ON = (results.replay, laboratory.bench)

@@ -135,7 +135,7 @@ def recovery_damage(
     rows = {(run.kind, run.state): ["", ""] for run in runs}
     for run in runs:
         rows[run.kind, run.state][PLACES.index(run.place)] = run.words
-    order = sorted(rows, key=lambda key: [*("(none)", *kinds)].index(key[0]))
+    order = sorted(rows, key=lambda key: ["(none)", *kinds].index(key[0]))
     print(columns(("damage", "state", *PLACES), [[*key, *rows[key]] for key in order]))
     wrong = [run for run in runs if run.is_wrong]
     for run in wrong:

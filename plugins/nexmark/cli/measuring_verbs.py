@@ -309,9 +309,12 @@ def _row(each: "LatencyFigures") -> list[str]:
     behind = "" if each.keeps_up else "falls behind"
     remark = f"INVALID: {each.invalid}" if each.invalid else behind
     return [
-        *(each.query, each.trigger, f"{each.rate:,}"),
+        each.query,
+        each.trigger,
+        f"{each.rate:,}",
         *(f"{number:,}" for number in (*each.percentiles, each.longest, each.events)),
-        *(f"{each.lag_p99:.1f}", remark),
+        f"{each.lag_p99:.1f}",
+        remark,
     ]
 
 

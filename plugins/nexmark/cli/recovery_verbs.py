@@ -97,7 +97,16 @@ def recovery(
     remote = _remote(checkpoint, latency_ms, mb_per_s, remote_fault, seed)
     rows = rows_per_batch or max(1, events // _BATCHES)
     options = RecoveryOptions(
-        *(query, kills, events, tps, seed, rows, state, changelog, kill, remote),
+        query,
+        kills,
+        events,
+        tps,
+        seed,
+        rows,
+        state,
+        changelog,
+        kill,
+        remote,
         hdfs=checkpoint == "hdfs",
         pace_s=pace,
         conf=option.confs_of(conf),

@@ -371,8 +371,18 @@ class SparkCluster(ABC):
         """
         port, ui = self.config.worker_port, self.config.worker_ui_port
         return [
-            *("--host", address, "--port", str(port), "--webui-port", str(ui)),
-            *("--cores", str(cores), "--memory", memory, "--work-dir", work),
+            "--host",
+            address,
+            "--port",
+            str(port),
+            "--webui-port",
+            str(ui),
+            "--cores",
+            str(cores),
+            "--memory",
+            memory,
+            "--work-dir",
+            work,
             self.config.master_url,
         ]
 

@@ -319,8 +319,12 @@ def _judge_load(config: SshCluster, report: HostReport, facts: Facts) -> None:
 
 
 _CHECKS = (
-    *(_judge_size, _judge_files, _judge_disk),
-    *(_judge_ports, _judge_clock, _judge_load),
+    _judge_size,
+    _judge_files,
+    _judge_disk,
+    _judge_ports,
+    _judge_clock,
+    _judge_load,
 )
 
 

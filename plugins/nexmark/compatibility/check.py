@@ -71,9 +71,18 @@ class _Direction:
         """Return the first run (`part` 0) or the resumed run (`part` 1)."""
         here = self.resumed_directory if part else self.first_directory
         arguments = [
-            *("--query", self.case.query, "--formulation", self.formulations[part]),
-            *("--checkpoint", f"{here}/kept", "--sink", f"parquet:{here}/{_TABLE}"),
-            *("--result", f"{here.parent}/result.json", "--digest", "off"),
+            "--query",
+            self.case.query,
+            "--formulation",
+            self.formulations[part],
+            "--checkpoint",
+            f"{here}/kept",
+            "--sink",
+            f"parquet:{here}/{_TABLE}",
+            "--result",
+            f"{here.parent}/result.json",
+            "--digest",
+            "off",
             *events.run_arguments,
         ]
         if part == 0:
@@ -219,8 +228,13 @@ def check_plans(
             return CheckpointRun(
                 f"{case}, plan {number + 1}",
                 [
-                    *("--query", case.query, "--formulation", formulation),
-                    *("--result", f"{work}/result.json", *events.run_arguments),
+                    "--query",
+                    case.query,
+                    "--formulation",
+                    formulation,
+                    "--result",
+                    f"{work}/result.json",
+                    *events.run_arguments,
                 ],
                 side.confs,
                 only_plan=True,

@@ -47,13 +47,27 @@ def refuse_secret(location: str) -> str:
 
 #: Confs that the harness sets itself: a value from a user would break attribution or isolation.
 RESERVED_CONFS: tuple[str, ...] = (
-    *("spark.app.name", "spark.authenticate", "spark.cores.max", "spark.eventLog"),
-    *("spark.driver.bindAddress", "spark.driver.host", "spark.driver.memory"),
-    *("spark.driver.defaultJavaOptions", "spark.executor.defaultJavaOptions"),
-    *("spark.executor.cores", "spark.executor.memory", "spark.local.dir", "spark.log.level"),
-    *("spark.master", "spark.nexmark", "spark.pyspark.driver.python", "spark.pyspark.python"),
-    *("spark.sql.session.timeZone", "spark.sql.streaming.checkpointLocation"),
-    *("spark.submit.deployMode", "spark.ui.enabled"),
+    "spark.app.name",
+    "spark.authenticate",
+    "spark.cores.max",
+    "spark.eventLog",
+    "spark.driver.bindAddress",
+    "spark.driver.host",
+    "spark.driver.memory",
+    "spark.driver.defaultJavaOptions",
+    "spark.executor.defaultJavaOptions",
+    "spark.executor.cores",
+    "spark.executor.memory",
+    "spark.local.dir",
+    "spark.log.level",
+    "spark.master",
+    "spark.nexmark",
+    "spark.pyspark.driver.python",
+    "spark.pyspark.python",
+    "spark.sql.session.timeZone",
+    "spark.sql.streaming.checkpointLocation",
+    "spark.submit.deployMode",
+    "spark.ui.enabled",
 )
 
 _NAME = re.compile(r"spark\.[A-Za-z0-9_.-]+")

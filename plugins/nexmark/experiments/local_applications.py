@@ -121,9 +121,16 @@ class LocalApplications:
         """Start the sampler, and wait until it is ready; ExperimentError if it does not start."""
         ready, log = place / "sampler.pid", place / "sampler.txt"
         command = [
-            *(sys.executable, str(JOBS / "cpu_sampler.py"), "--out", str(place / SAMPLES)),
-            *("--pid-file", str(ready), "--interval", str(_INTERVAL_S)),
-            *("--max-seconds", str(_RUN_S)),
+            sys.executable,
+            str(JOBS / "cpu_sampler.py"),
+            "--out",
+            str(place / SAMPLES),
+            "--pid-file",
+            str(ready),
+            "--interval",
+            str(_INTERVAL_S),
+            "--max-seconds",
+            str(_RUN_S),
         ]
         process = self._started(command, plain_environment(), log)
         deadline = time.monotonic() + _SAMPLER_S

@@ -138,8 +138,16 @@ class StackSample:
 def read_recording(recording: Path) -> Iterator[StackSample]:
     """Return the samples of a recording; NexmarkError if it cannot be read."""
     command = [
-        *(str(java_program("jfr")), "print", "-J-Duser.timezone=UTC", "-J-Duser.language=en"),
-        *("-J-Xmx512m", "--events", EVENTS, "--stack-depth", str(STACK_DEPTH), str(recording)),
+        str(java_program("jfr")),
+        "print",
+        "-J-Duser.timezone=UTC",
+        "-J-Duser.language=en",
+        "-J-Xmx512m",
+        "--events",
+        EVENTS,
+        "--stack-depth",
+        str(STACK_DEPTH),
+        str(recording),
     ]
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
         try:

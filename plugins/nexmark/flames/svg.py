@@ -23,8 +23,11 @@ DEEPEST = 120
 _LETTER = 6.7
 
 KINDS = {
-    **{"spark": "Spark", "generated": "generated code", "jdk": "JDK"},
-    **{"other": "other libraries", "thread": "threads"},
+    "spark": "Spark",
+    "generated": "generated code",
+    "jdk": "JDK",
+    "other": "other libraries",
+    "thread": "threads",
 }
 #: A change beyond each of these fractions of the baseline's CPU time has the next step's colour.
 STEPS = (0.003, 0.01, 0.03)

@@ -147,19 +147,36 @@ class Broker:
     def formatting(self, directory: Path, class_path: str, common: str) -> list[str]:
         """Return the command that makes the broker's storage; `common` is the id of the cluster."""
         return [
-            *(str(java_program("java")), "-Xmx128m", "-cp", class_path, _log_option(directory)),
-            *("kafka.tools.StorageTool", "format", "--cluster-id", common),
-            *("--config", str(directory / "server.properties")),
+            str(java_program("java")),
+            "-Xmx128m",
+            "-cp",
+            class_path,
+            _log_option(directory),
+            "kafka.tools.StorageTool",
+            "format",
+            "--cluster-id",
+            common,
+            "--config",
+            str(directory / "server.properties"),
         ]
 
     def command(self, directory: Path, class_path: str) -> list[str]:
         """Return the command that runs the broker."""
         heap = _HEAP_MB[len(self.addresses)]
         return [
-            *(str(java_program("java")), f"-Xms{heap}m", f"-Xmx{heap}m"),
-            *("-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:MaxDirectMemorySize=256m"),
-            *("-XX:+ExitOnOutOfMemoryError", _log_option(directory), f"{_NUMBER}{self.number}"),
-            *("-cp", class_path, "kafka.Kafka", str(directory / "server.properties")),
+            str(java_program("java")),
+            f"-Xms{heap}m",
+            f"-Xmx{heap}m",
+            "-XX:+UseG1GC",
+            "-XX:MaxGCPauseMillis=20",
+            "-XX:MaxDirectMemorySize=256m",
+            "-XX:+ExitOnOutOfMemoryError",
+            _log_option(directory),
+            f"{_NUMBER}{self.number}",
+            "-cp",
+            class_path,
+            "kafka.Kafka",
+            str(directory / "server.properties"),
         ]
 
 

@@ -192,9 +192,20 @@ def _ivy(wanted: Sequence[Jar], target: Path) -> str:
     write_whole(module, _module(wanted))
     ivy = [path for name in ("ivy", "commons-cli") for path in pyspark_jars().glob(f"{name}-*.jar")]
     command = [
-        *(str(java_program("java")), "-cp", ":".join(map(str, ivy))),
-        *("org.apache.ivy.Main", "-warn", "-ivy", str(module), "-cache", str(cache)),
-        *("-types", "jar", "bundle", "-retrieve", f"{target}/[artifact]-[revision].[ext]"),
+        str(java_program("java")),
+        "-cp",
+        ":".join(map(str, ivy)),
+        "org.apache.ivy.Main",
+        "-warn",
+        "-ivy",
+        str(module),
+        "-cache",
+        str(cache),
+        "-types",
+        "jar",
+        "bundle",
+        "-retrieve",
+        f"{target}/[artifact]-[revision].[ext]",
     ]
     settings = paths.conf_dir() / _SETTINGS
     if settings.is_file():

@@ -37,20 +37,48 @@ _MODULES = {
 }
 _LOGIN = "org.apache.kafka.common.security.{module} required username={name} password={word};"
 _IMPORTED = (
-    *("bootstrap.servers", "security.protocol", "sasl.mechanism", "sasl.mechanisms"),
-    *("sasl.username", "sasl.password", "ssl.ca.location", "ssl.ca.pem"),
-    *("ssl.certificate.location", "ssl.certificate.pem", "ssl.key.location", "ssl.key.pem"),
-    *("ssl.key.password", "ssl.keystore.location", "ssl.keystore.password"),
-    *("ssl.endpoint.identification.algorithm", "client.dns.lookup"),
+    "bootstrap.servers",
+    "security.protocol",
+    "sasl.mechanism",
+    "sasl.mechanisms",
+    "sasl.username",
+    "sasl.password",
+    "ssl.ca.location",
+    "ssl.ca.pem",
+    "ssl.certificate.location",
+    "ssl.certificate.pem",
+    "ssl.key.location",
+    "ssl.key.pem",
+    "ssl.key.password",
+    "ssl.keystore.location",
+    "ssl.keystore.password",
+    "ssl.endpoint.identification.algorithm",
+    "client.dns.lookup",
 )
 #: Settings of one client: its group, how it fetches, sends and waits, what it logs. Queries have
 #: `spark.nexmark.kafka.X` in engines.yaml.
 _OF_ONE_CLIENT = (
-    *("group.id", "client.id", "client.rack", "auto.offset.reset", "enable.auto.commit"),
-    *("auto.commit.interval.ms", "session.timeout.ms", "heartbeat.interval.ms"),
-    *("max.poll.interval.ms", "socket.timeout.ms", "socket.keepalive.enable", "acks"),
-    *("request.timeout.ms", "message.timeout.ms", "linger.ms", "compression.type", "retries"),
-    *("enable.idempotence", "statistics.interval.ms", "debug", "log_level"),
+    "group.id",
+    "client.id",
+    "client.rack",
+    "auto.offset.reset",
+    "enable.auto.commit",
+    "auto.commit.interval.ms",
+    "session.timeout.ms",
+    "heartbeat.interval.ms",
+    "max.poll.interval.ms",
+    "socket.timeout.ms",
+    "socket.keepalive.enable",
+    "acks",
+    "request.timeout.ms",
+    "message.timeout.ms",
+    "linger.ms",
+    "compression.type",
+    "retries",
+    "enable.idempotence",
+    "statistics.interval.ms",
+    "debug",
+    "log_level",
 )
 _HARMLESS = {"enable.ssl.certificate.verification": "true"}
 """Settings that the JVM's client does not have, with the value that it behaves by."""

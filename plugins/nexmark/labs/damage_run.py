@@ -134,10 +134,17 @@ def _run(
     kept = f"{directory}/kept"
     remote = damaged is not None and damaged.place == "remote"
     arguments = [
-        *("--query", query, "--digest", "off", *events.run_arguments),
-        *("--checkpoint", f"slow://{kept}" if remote else kept),
-        *("--sink", f"parquet:{directory}/table"),
-        *("--result", f"{directory.parent}/result.json"),
+        "--query",
+        query,
+        "--digest",
+        "off",
+        *events.run_arguments,
+        "--checkpoint",
+        f"slow://{kept}" if remote else kept,
+        "--sink",
+        f"parquet:{directory}/table",
+        "--result",
+        f"{directory.parent}/result.json",
     ]
     if damaged is None:
         directory.mkdir(parents=True)

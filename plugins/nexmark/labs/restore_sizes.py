@@ -233,9 +233,24 @@ class _Runs:
         url = self.growth.remote.url(checkpoint) if remote else str(checkpoint)
         asked = self.growth
         given = [
-            *("--query", asked.query, "--events", str(_EVENTS), "--tps", str(asked.tps)),
-            *("--seed", str(asked.seed), "--rows-per-batch", str(asked.rows_per_batch)),
-            *("--sink", "noop", "--digest", "off", "--checkpoint", url, "--result", str(result)),
+            "--query",
+            asked.query,
+            "--events",
+            str(_EVENTS),
+            "--tps",
+            str(asked.tps),
+            "--seed",
+            str(asked.seed),
+            "--rows-per-batch",
+            str(asked.rows_per_batch),
+            "--sink",
+            "noop",
+            "--digest",
+            "off",
+            "--checkpoint",
+            url,
+            "--result",
+            str(result),
         ]
         deadline = time.monotonic() + _RUN_S
         with launcher.started(given, result) as process:
@@ -255,7 +270,9 @@ def cells(restarted: Sequence[Restarted]) -> list[list[str]]:
     groups = grouped(restarted, lambda each: (each.mode, each.place, each.state_mb))
     return [
         [
-            *(mode, place, f"{size:.0f}"),
+            mode,
+            place,
+            f"{size:.0f}",
             _spread([each.restore_s for each in group]),
             str(Spread.of([each.interruption_s for each in group])),
             str(Spread.of([each.commit_s for each in group])),

@@ -206,9 +206,22 @@ class PacedRuns:
         place.mkdir()
         started, stop, result = (place / name for name in ("started", "stop", "result.json"))
         arguments = [
-            *("--query", query, "--trigger", trigger, "--source", topics[0], "--sink", topics[1]),
-            *("--bootstrap-servers", self.kafka.servers, "--result", str(result)),
-            *("--started", str(started), "--until", str(stop)),
+            "--query",
+            query,
+            "--trigger",
+            trigger,
+            "--source",
+            topics[0],
+            "--sink",
+            topics[1],
+            "--bootstrap-servers",
+            self.kafka.servers,
+            "--result",
+            str(result),
+            "--started",
+            str(started),
+            "--until",
+            str(stop),
         ]
         given = {**_CONFS, "spark.jars": ",".join(map(str, self.jars)), **confs}
         master = f"local[{SLOTS}]"

@@ -187,9 +187,15 @@ def _query_arguments(
         sink: where its rows go.
     """
     return [
-        *("--query", query, *kind_of(night.workload).source_arguments(night, size)),
-        *("--sink", sink, "--result", str(directory.result_file)),
-        *("--conf-profile", night.conf_profile),
+        "--query",
+        query,
+        *kind_of(night.workload).source_arguments(night, size),
+        "--sink",
+        sink,
+        "--result",
+        str(directory.result_file),
+        "--conf-profile",
+        night.conf_profile,
     ]
 
 

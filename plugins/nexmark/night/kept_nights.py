@@ -15,21 +15,21 @@ _LISTED = 5
 
 def kept_night(name: str) -> Night:
     """Return the night of a name, or of what is unique in it; NexmarkError where there is none."""
-    found = _names()
-    if name in found:
-        return _read(name, *found[name])
+    kept = _names()
+    if name in kept:
+        return _read(name, *kept[name])
     for matches in (
-        [x for x, (_, run) in found.items() if name == run],
-        [x for x in found if name and name in x],
+        [whole for whole, (_, run) in kept.items() if name == run],
+        [whole for whole in kept if name and name in whole],
     ):
         if len(matches) == 1:
-            return _read(matches[0], *found[matches[0]])
+            return _read(matches[0], *kept[matches[0]])
         if matches:
             raise NexmarkError(f"run {name!r} may be any of: {_listed(matches)}; give the whole")
     where = paths.home() / "runs"
-    if not found:
+    if not kept:
         raise NexmarkError(f"run {name!r}: no night is kept in {where}; NEXMARK_HOME names another")
-    near = difflib.get_close_matches(name, found, n=_LISTED, cutoff=0.3) or list(found)
+    near = difflib.get_close_matches(name, kept, n=_LISTED, cutoff=0.3) or list(kept)
     raise NexmarkError(f"run {name!r} is not kept in {where}; the nearest are: {_listed(near)}")
 
 
@@ -40,7 +40,11 @@ def check_over(night: Night) -> None:
         lease = cluster.holder()
         if lease is None or (lease.dag_id, lease.run_id) != (night.dag_id, night.run_id):
             continue
-        ended = [x for x in (lease.holder, lease.command) if x is not None and not x.alive]
+        ended = [
+            process
+            for process in (lease.holder, lease.command)
+            if process is not None and not process.alive
+        ]
         if not ended:
             raise NexmarkError(
                 f"run {night.name}: has cluster {cluster.config.name} still; wait until it has"
@@ -50,11 +54,11 @@ def check_over(night: Night) -> None:
 
 def _names() -> dict[str, tuple[str, str]]:
     """Return the DAG and run ids by the name of the night, newest first."""
-    found: dict[str, tuple[str, str]] = {}
+    ids: dict[str, tuple[str, str]] = {}
     for directory in RunDirectory.planned():
         dag, run = _ids(directory)
-        found[str(RunKey(dag, run))] = dag, run
-    return found
+        ids[str(RunKey(dag, run))] = dag, run
+    return ids
 
 
 def _ids(directory: RunDirectory) -> tuple[str, str]:

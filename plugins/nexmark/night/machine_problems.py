@@ -26,11 +26,11 @@ def find_problems(night: Night) -> Iterator[str]:
     Preflight checks the hosts that are reached by SSH, because it has the connections.
     """
     builds = dict.fromkeys([night.candidate, *night.against.values()])
-    found = [path_problem(paths.home(), "NEXMARK_HOME"), *map(_build_problem, builds)]
-    found += [*map(_spark_problem, builds), *map(engines.java_problem, map(_version, builds))]
-    found.append(engines.job_python_problem(*map(_version, builds)))
-    found += [engines.files_problem(), engines.disk_problem(paths.home(), RUN_BYTES)]
-    yield from filter(None, dict.fromkeys(found))
+    problems = [path_problem(paths.home(), "NEXMARK_HOME"), *map(_build_problem, builds)]
+    problems += [*map(_spark_problem, builds), *map(engines.java_problem, map(_version, builds))]
+    problems.append(engines.job_python_problem(*map(_version, builds)))
+    problems += [engines.files_problem(), engines.disk_problem(paths.home(), RUN_BYTES)]
+    yield from filter(None, dict.fromkeys(problems))
     if isinstance(night.cluster, EmbeddedCluster):
         for arm in night.arms:
             yield from night.clusters[arm].problems()

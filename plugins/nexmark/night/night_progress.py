@@ -100,7 +100,7 @@ class Watch:
             run = submission.repetition
             words = VERIFY if run is None else _words(night, run)
             self._name = f"{position(night, query)} {words}"
-        queries = [x for x in run_order(night.gate) if x in night.queries]
+        queries = [name for name in run_order(night.gate) if name in night.queries]
         runs = [run for query in queries for run in first_runs(night, query)]
         runs += [run for group in later_groups(night.gate) for run in runs_of(night, group)]
         self._plan = [run.label for run in runs]
@@ -145,11 +145,11 @@ class Watch:
         if label not in self._plan:
             return None
         ran = self._night.files.last_spans()
-        known = {x: ran[x] for x in self._plan if x in ran and x != label}
+        known = {other: ran[other] for other in self._plan if other in ran and other != label}
         took = [span.end - span.start for span in known.values()]
         if earlier := self._earlier:
             left = earlier[self._plan[-1]].end - earlier[label].end
-            then = sum(earlier[x].end - earlier[x].start for x in known) or 1.0
+            then = sum(earlier[other].end - earlier[other].start for other in known) or 1.0
             return progress.left_s + left * min(max((sum(took) or 1.0) / then, 0.5), 2.0)
         each = mean([*took, self._clock() - self._start + progress.left_s])
         ordered = pairwise(sorted(known.values(), key=lambda span: (span.start, span.end)))

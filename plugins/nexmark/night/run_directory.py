@@ -564,8 +564,8 @@ class RunDirectory:
 
     def event_logs(self) -> list[Path]:
         """Return the directories of repetitions in which there are event logs of Spark."""
-        found = (ApplicationDirectory(path).events for path in self.path.glob("*/*"))
-        return sorted(path for path in found if path.is_dir())
+        directories = (ApplicationDirectory(path).events for path in self.path.glob("*/*"))
+        return sorted(path for path in directories if path.is_dir())
 
     def cluster(self, arm: str) -> Path:
         """Return the directory of the logs of the cluster of an arm."""
@@ -603,10 +603,10 @@ class RunDirectory:
     def hosts(self) -> dict[str, Mapping[str, Any]]:
         """Return kernel, CPU, JDK and so on by host; {} where the night has not noted them."""
         try:
-            found = json.loads(self._hosts.read_text(encoding="utf-8"))
+            hosts = json.loads(self._hosts.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return hosts if isinstance(hosts, dict) else {}
 
     def write_hosts(self, facts: Mapping[str, Mapping[str, Any]]) -> None:
         """Write the facts of the hosts."""

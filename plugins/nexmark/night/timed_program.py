@@ -28,16 +28,18 @@ def imported(package: Path) -> dict[Path, ast.Module]:
 
     Experiments are not among them: a timed run imports them only to know their names.
     """
-    found: dict[Path, ast.Module] = {}
+    modules: dict[Path, ast.Module] = {}
     waiting = [path for entry in _ENTRIES for path in package.glob(entry)]
     while waiting:
         path = waiting.pop()
-        if path not in found and path.is_file():
-            found[path] = ast.parse(path.read_bytes())
+        if path not in modules and path.is_file():
+            modules[path] = ast.parse(path.read_bytes())
             waiting += [
-                file for name in _imports(found[path]) for file in _files(package, name.split("."))
+                file
+                for name in _imports(modules[path])
+                for file in _files(package, name.split("."))
             ]
-    return dict(sorted(found.items()))
+    return dict(sorted(modules.items()))
 
 
 def _imports(tree: ast.Module) -> Iterator[str]:
@@ -67,5 +69,9 @@ def _text(node: Any) -> str:
     if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
         fields["body"] = node.body[1:]
     # Newer versions have more fields, which are empty here.
-    known = (f"{name}={_text(x)}" for name, x in fields.items() if x is not None and x != [])
+    known = (
+        f"{name}={_text(value)}"
+        for name, value in fields.items()
+        if value is not None and value != []
+    )
     return f"{type(node).__name__}({','.join(known)})"

@@ -172,14 +172,14 @@ def _outcome(check: "Callable[..., ValidationOutcome]", *arguments: object) -> V
     from nexmark.expectations.contract import ExpectationsError
 
     try:
-        found = check(*arguments)
+        checked = check(*arguments)
     except ExpectationsError as error:
         return Verification(success=False, failures=(str(error),))
     return Verification(
-        success=found.success,
-        failures=found.failures,
-        evaluated=found.expectations_evaluated,
-        statistics=found.statistics,
+        success=checked.success,
+        failures=checked.failures,
+        evaluated=checked.expectations_evaluated,
+        statistics=checked.statistics,
     )
 
 
@@ -212,9 +212,9 @@ def take(night: Night, query: str) -> Verification | None:
 
     So a task that is cleared in Airflow checks the query by itself.
     """
-    found = Verification.read(_early(night, query))
+    early = Verification.read(_early(night, query))
     TaskDirectory(_early(night, query)).verification.unlink(missing_ok=True)
-    return found
+    return early
 
 
 def _early(night: Night, query: str) -> Path:

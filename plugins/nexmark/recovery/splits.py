@@ -121,7 +121,8 @@ def commit_splits(progress: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
             **{name: state_metric(operator, metric) for name, metric in _COUNTS.items()},
             "state_rows": operator["numRowsTotal"],
             "state_bytes": operator["memoryUsedBytes"],
-            **{"stores": _stores(operator), "stores_loaded": state_metric(operator, LOADED)},
+            "stores": _stores(operator),
+            "stores_loaded": state_metric(operator, LOADED),
         }
         for batch in progress
         for operator in batch.get("stateOperators", [])

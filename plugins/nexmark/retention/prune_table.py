@@ -12,8 +12,15 @@ from nexmark.retention.yearly_growth import yearly_growth
 from nexmark.terminal import columns
 
 _HEADS = (
-    *("kind", "go", "bytes", "oldest", "newest"),
-    *("stay", "bytes", "oldest", "why they stay"),
+    "kind",
+    "go",
+    "bytes",
+    "oldest",
+    "newest",
+    "stay",
+    "bytes",
+    "oldest",
+    "why they stay",
 )
 _GROWTH_HEADS = ("kind", "a night", "a year", "a year with the limits")
 
@@ -50,8 +57,15 @@ def _row(kind: str, decisions: Sequence[PruneDecision]) -> tuple[str, ...]:
     why = Counter(one.reason for one in stay)
     reasons = ", ".join(f"{count} {reason}" for reason, count in why.most_common())
     return (
-        *(kind, str(len(go)), decimal(_bytes(go)), first, last),
-        *(str(len(stay)), decimal(_bytes(stay)), _days(stay)[0], reasons or "-"),
+        kind,
+        str(len(go)),
+        decimal(_bytes(go)),
+        first,
+        last,
+        str(len(stay)),
+        decimal(_bytes(stay)),
+        _days(stay)[0],
+        reasons or "-",
     )
 
 

@@ -130,7 +130,13 @@ class Grounds:
             reason: Why, in one line.
         """
         return Verdict(
-            *(self.night.name, query, metric, value, reason, self.rules.mode, self.rules.version),
+            self.night.name,
+            query,
+            metric,
+            value,
+            reason,
+            self.rules.mode,
+            self.rules.version,
             decides=metric == self.rules.metric,
             baseline_build=self.night.baseline.get(query, ""),
             build=self.night.candidate,

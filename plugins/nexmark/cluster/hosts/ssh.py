@@ -30,8 +30,11 @@ _PAUSE_S = 1.0
 _KEEPALIVE_S = 5
 #: The ciphers that paramiko and sshd both have, the cheapest first.
 _CIPHERS = (
-    *("aes128-gcm@openssh.com", "aes256-gcm@openssh.com"),
-    *("aes128-ctr", "aes192-ctr", "aes256-ctr"),
+    "aes128-gcm@openssh.com",
+    "aes256-gcm@openssh.com",
+    "aes128-ctr",
+    "aes192-ctr",
+    "aes256-ctr",
 )
 #: Airflow's lookup of a connection talks to the task's supervisor, one question at a time.
 _lookup = threading.Lock()

@@ -24,8 +24,12 @@ def generator_arguments(night: Night, size: Size) -> list[str]:
     """Return the arguments that make the generator give the events of `size`."""
     settings = night.workload.generator.items()
     return [
-        *("--events", str(size.events), "--tps", str(size.tps)),
-        *("--seed", str(night.workload.seed)),
+        "--events",
+        str(size.events),
+        "--tps",
+        str(size.tps),
+        "--seed",
+        str(night.workload.seed),
         *(word for key, value in settings for word in ("--generator", f"{key}={value}")),
     ]
 
@@ -93,9 +97,15 @@ class Bounded:
         """Return the query, whose rows go nowhere."""
         size = self.timed_size(night, run)
         arguments = [
-            *("--query", run.query, *self.source_arguments(night, size), "--sink", "noop"),
-            *("--result", str(night.files.application(run).result_file)),
-            *("--conf-profile", night.conf_profile),
+            "--query",
+            run.query,
+            *self.source_arguments(night, size),
+            "--sink",
+            "noop",
+            "--result",
+            str(night.files.application(run).result_file),
+            "--conf-profile",
+            night.conf_profile,
         ]
         return JobProgram(name="run_query.py", arguments=tuple(arguments))
 

@@ -79,7 +79,9 @@ class ReadsKafka(Bounded):
     def sizes(self, night: Night) -> list[Size]:
         """Return the inputs that the applications of the night read, each once."""
         all_sizes = (night.workload.verify, *self.timed_sizes(night))
-        return [same[0] for same in grouped(all_sizes, lambda x: (x.events, x.tps)).values()]
+        return [
+            same[0] for same in grouped(all_sizes, lambda size: (size.events, size.tps)).values()
+        ]
 
     def kafka_connection(self, night: Night) -> str | None:
         """Return the connection of the cluster; None where the night starts its own Kafka."""
@@ -104,16 +106,16 @@ class ReadsKafka(Bounded):
     def problems(self, night: Night) -> list[str]:
         """Return the reasons, known on this machine, why the night cannot have its topics."""
         versions = map(known_version, (night.candidate, *night.against.values()))
-        found = [*filter(None, map(connector_problem, filter(None, dict.fromkeys(versions))))]
+        problems = [*filter(None, map(connector_problem, filter(None, dict.fromkeys(versions))))]
         if isinstance(cluster := night.spark_cluster, LocalCluster):
-            return [*found, *cluster.brokers.problems(1, cluster.config.kafka_port)]
+            return [*problems, *cluster.brokers.problems(1, cluster.config.kafka_port)]
         if self.kafka_connection(night) is None:
-            found += [
+            problems += [
                 f"kafka: workload {night.workload.name} reads Kafka, and cluster "
                 f"{night.cluster.name} has no `kafka` connection in include/conf/clusters.yaml; "
                 "add it, or take the cluster of this machine"
             ]
-        return found
+        return problems
 
     def check_build(self, night: Night, spark_version: str) -> None:
         """KafkaError for a build that has no connector."""
@@ -128,7 +130,7 @@ class ReadsKafka(Bounded):
         from nexmark.kafka.topics import KafkaCluster, read_alone
 
         for each in {
-            x.spark_version for x in (deployments.candidate, *deployments.baselines.values())
+            each.spark_version for each in (deployments.candidate, *deployments.baselines.values())
         }:
             connector(each, say)
         if isinstance(cluster := night.spark_cluster, LocalCluster):
@@ -138,7 +140,9 @@ class ReadsKafka(Bounded):
         work, rates = night.files.topic_events, {}
         events = work / "events"
         partitions, confs = night.workload.partitions or 1, night.engine.conf.items()
-        consumer = {x.removeprefix(_CONFS): value for x, value in confs if x.startswith(_CONFS)}
+        consumer = {
+            name.removeprefix(_CONFS): value for name, value in confs if name.startswith(_CONFS)
+        }
         try:
             # Sizes of the same rate have the first events of the largest one.
             for same in grouped(self.sizes(night), lambda size: size.tps).values():
@@ -178,10 +182,10 @@ class ReadsKafka(Bounded):
     ) -> dict[str, float]:
         """Return the figures of the topic and of the broker."""
         alone = NightKafka.read(night).rates.get(topic_of(night, size))
-        found = {} if alone is None else {SOURCE_RATE: alone, READ_RATE: read_rate}
+        rates = {} if alone is None else {SOURCE_RATE: alone, READ_RATE: read_rate}
         if (seconds := directory.broker_cpu_s()) is not None:
-            found[BROKER_CPU] = seconds
-        return found
+            rates[BROKER_CPU] = seconds
+        return rates
 
     def end(self, night: Night, kafka: "KafkaCluster") -> None:
         """Remove the topics of the night."""

@@ -98,11 +98,24 @@ class Paced(ReadsKafka):
         topics, directory = topics_of(night, run.label), night.files.application(run)
         servers = NightKafka.read(night).servers
         arguments = [
-            *("--query", run.query, "--trigger", str(night.workload.trigger)),
-            *("--source", f"{topics}-in", "--sink", f"{topics}-out"),
-            *("--bootstrap-servers", servers),
-            *("--started", str(directory.started), "--until", str(directory.stop)),
-            *("--conf-profile", night.conf_profile, "--result", str(directory.job_file)),
+            "--query",
+            run.query,
+            "--trigger",
+            str(night.workload.trigger),
+            "--source",
+            f"{topics}-in",
+            "--sink",
+            f"{topics}-out",
+            "--bootstrap-servers",
+            servers,
+            "--started",
+            str(directory.started),
+            "--until",
+            str(directory.stop),
+            "--conf-profile",
+            night.conf_profile,
+            "--result",
+            str(directory.job_file),
         ]
         return JobProgram(name="paced_query.py", arguments=tuple(arguments))
 
@@ -126,12 +139,12 @@ class Paced(ReadsKafka):
         self, night: Night, directory: ApplicationDirectory, size: Size, read_rate: float
     ) -> dict[str, float]:
         """Return the latency as well; NexmarkError where it was not measured rightly."""
-        found = super().figures(night, directory, size, read_rate)
+        figures = super().figures(night, directory, size, read_rate)
         if (pace := directory.latency()) is not None:
             if pace.invalid:
                 raise NexmarkError(pace.invalid)
-            found |= {P50: pace.p50, P99: pace.p99}
-        return found
+            figures |= {P50: pace.p50, P99: pace.p99}
+        return figures
 
     def latency(self, directory: ApplicationDirectory) -> str | None:
         """Return the histogram of latencies."""
@@ -152,13 +165,13 @@ def problems_of(night: Night) -> list[str]:
     workload = night.workload
     from nexmark.latency.matching import MATCHINGS
 
-    found = [
+    problems = [
         f"queries: the latency of {query} cannot be measured; take {', '.join(MATCHINGS)}"
         for query in night.queries
         if query not in MATCHINGS
     ]
     if workload.trigger == "real-time" and night.candidate.pypi:
-        found += [
+        problems += [
             f"workload {workload.name}: {query} cannot run in Real-Time Mode on Spark "
             f"{night.candidate.pypi}: {refused.why}; leave it out of queries"
             for query in night.queries
@@ -166,12 +179,12 @@ def problems_of(night: Night) -> list[str]:
         ]
     slots = night.cluster.executors * night.cluster.executor_cores
     if (needed := (workload.partitions or 1) + 1) > slots:
-        found.append(
+        problems.append(
             f"slots: workload {workload.name} needs {needed} at once, one for each partition and "
             f"one for the shuffle, and cluster {night.cluster.name} has {slots}; with too few, "
             "Spark reads some of the partitions never; raise executor_cores"
         )
-    return found
+    return problems
 
 
 @contextlib.contextmanager
@@ -194,8 +207,8 @@ def sent_to(night: Night, kafka: "KafkaCluster", run: Run) -> Iterator[None]:
     def send(topics: tuple[str, str]) -> None:
         try:
             started, recorded = directory.started, night.files.paced_events
-            found = measuring.measure(pace, recorded, topics, started, alive)
-            directory.latency_file.write_text(json.dumps(asdict(found)))
+            paced = measuring.measure(pace, recorded, topics, started, alive)
+            directory.latency_file.write_text(json.dumps(asdict(paced)))
         finally:
             directory.stop.touch()
 
@@ -209,8 +222,8 @@ def sent_to(night: Night, kafka: "KafkaCluster", run: Run) -> Iterator[None]:
         finally:
             ended.set()
     if error := sent.exception():
-        told = str(error) if isinstance(error, NexmarkError) else f"{type(error).__name__}: {error}"
-        raise NexmarkError(f"{run.label}: {told}")
+        why = str(error) if isinstance(error, NexmarkError) else f"{type(error).__name__}: {error}"
+        raise NexmarkError(f"{run.label}: {why}")
     job = json.loads(directory.job_file.read_text())
     figures = directory.latency()
     assert figures is not None

@@ -172,14 +172,14 @@ def recovered(night: Night, submission: Repetition, ready: Ready) -> None:
         deployment = Deployments.read(night).of(submission.application.arm, query)
         compiled(_build(deployment), _shared_classes(night))
     story = supervisor.run(plan, night.workload.seed)
-    told = splits_of(story, commits(checkpoint / "checkpoint"), asked.pace_s)
+    splits = splits_of(story, commits(checkpoint / "checkpoint"), asked.pace_s)
     last = work / f"attempt-{len(story.attempts) - 1}.json"
     if len(story.killed) < len(plan) or not last.exists():
         raise NexmarkError(f"{query}: reached its end before it was killed; lower at, or times")
     outcome = validate(query, table, night.events_dir)
-    told |= {"failures": list(outcome.failures), "checkpoint_bytes": size(checkpoint)}
-    told["batches"] = [line for each in story.attempts for line in map(_batch, each.progress)]
-    directory.recovery_file.write_text(json.dumps(told, indent=1))
+    splits |= {"failures": list(outcome.failures), "checkpoint_bytes": size(checkpoint)}
+    splits["batches"] = [line for each in story.attempts for line in map(_batch, each.progress)]
+    directory.recovery_file.write_text(json.dumps(splits, indent=1))
     result = json.loads(last.read_text())
     result["workload"]["events"] = None  # some of them were read by the process before
     directory.write_result(result | {"label": str(last)})
@@ -190,36 +190,36 @@ def recovered(night: Night, submission: Repetition, ready: Ready) -> None:
 
 def recovery_figures(directory: ApplicationDirectory) -> dict[str, float]:
     """Return the metrics of a repetition, none if not killed; NexmarkError for a wrong table."""
-    if (told := directory.recovery()) is None:
+    if (splits := directory.recovery()) is None:
         return {}
-    if told["failures"]:
-        raise NexmarkError(f"after a kill: {' | '.join(told['failures'])}")
-    return figures_of(told)
+    if splits["failures"]:
+        raise NexmarkError(f"after a kill: {' | '.join(splits['failures'])}")
+    return figures_of(splits)
 
 
-def figures_of(told: Mapping[str, Any]) -> dict[str, float]:
-    """Return the metrics of a query whose kills and commits cost what `splits_of` has told.
+def figures_of(splits: Mapping[str, Any]) -> dict[str, float]:
+    """Return the metrics of a query whose kills and commits cost what `splits_of` says.
 
     Where an engine does not report how long stores were loaded, as none does of aggregations, it is
     what the first commit took longer than a regular one.
     """
     commit: dict[int, float] = {}
-    for line in told["commit"]:
+    for line in splits["commit"]:
         commit[line["batch"]] = commit.get(line["batch"], 0.0) + line["commit_s"]
-    regular = told["regular_gap_s"] or 0.0
+    regular = splits["regular_gap_s"] or 0.0
     restores = [
         max(0.0, kill["first_commit_s"] - regular) if kill["load_s"] is None else kill["load_s"]
-        for kill in told["kills"]
+        for kill in splits["kills"]
         if kill["load_s"] is not None or kill["first_commit_s"] is not None
     ]
-    found = {
+    figures = {
         RESTORE: median_of(restores),
         COMMIT: median_of(1000 * each for each in commit.values()),
-        INTERRUPTION: median_of(kill["interruption_s"] for kill in told["kills"]),
-        FIRST_COMMIT: median_of(kill["first_commit_s"] for kill in told["kills"]),
-        CATCH_UP: median_of(kill["catch_up_s"] for kill in told["kills"]),
+        INTERRUPTION: median_of(kill["interruption_s"] for kill in splits["kills"]),
+        FIRST_COMMIT: median_of(kill["first_commit_s"] for kill in splits["kills"]),
+        CATCH_UP: median_of(kill["catch_up_s"] for kill in splits["kills"]),
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in figures.items() if value is not None}
 
 
 def _storage(night: Night) -> "RemoteStorage | None":
@@ -262,9 +262,16 @@ class Recovered(Bounded):
         """Return the query, but for the arguments that differ from process to process."""
         pace = night.workload.recovered.pace_s
         arguments = [
-            *("--query", run.query, *self.source_arguments(night, night.workload)),
-            *("--digest", "off", "--sink", f"parquet:{kept_dir(night, run) / 'table'}"),
-            *("--conf-profile", night.conf_profile, *(("--pace", str(pace)) if pace else ())),
+            "--query",
+            run.query,
+            *self.source_arguments(night, night.workload),
+            "--digest",
+            "off",
+            "--sink",
+            f"parquet:{kept_dir(night, run) / 'table'}",
+            "--conf-profile",
+            night.conf_profile,
+            *(("--pace", str(pace)) if pace else ()),
         ]
         return JobProgram(name="run_query.py", arguments=tuple(arguments))
 
