@@ -42,7 +42,6 @@ class Verdict:
     spread: float | None = None
     pairs: int = 0
     fresh_pairs: int = 0
-    further_pairs: int | None = None
     noise: float | None = None
     drift_slower: float = 0.0
     drift_faster: float = 0.0
@@ -53,6 +52,7 @@ class Verdict:
     repetitions: int = 0
     bound: float | None = None
     baseline_run: str | None = None
+    further_pairs: int | None = None
     build: str = field(default="", compare=False)
     acceptance: int | None = field(default=None, compare=False)
     judged: datetime | None = field(default=None, compare=False)
