@@ -232,13 +232,20 @@ def _storage(night: Night) -> "RemoteStorage | None":
 
 
 def _batch(progress: Mapping[str, Any]) -> dict[str, Any]:
-    """A batch of any of the processes, as the pages show it."""
+    """Return a batch of any of the processes, as the pages show it."""
     from nexmark_jobs.progress import batch
 
     made = batch(progress, "data", progress["numInputRows"])
-    names = ("id", "phase", "input_rows", "duration_ms", "state_rows", "state_bytes")
-    more = ("state_commit_ms", "state_restore_ms")
-    return {name: getattr(made, name) for name in (*names, *more)}
+    return {
+        "id": made.id,
+        "phase": made.phase,
+        "input_rows": made.input_rows,
+        "duration_ms": made.duration_ms,
+        "state_rows": made.state_rows,
+        "state_bytes": made.state_bytes,
+        "state_commit_ms": made.state_commit_ms,
+        "state_restore_ms": made.state_restore_ms,
+    }
 
 
 class Recovered(Bounded):
