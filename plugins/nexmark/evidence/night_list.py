@@ -137,6 +137,8 @@ COLUMNS = 60
 """The number of nights in the map; the engines share it."""
 LISTED = 100
 """The number of issues that are listed."""
+LATEST = 10
+"""The number of newest nights of an engine among which the last judged one is looked for."""
 OPEN, ACCEPTED, TAKEN_BACK, REAL, NOISE = "open", "accepted", "withdrawn", "real", "noise"
 
 
@@ -164,16 +166,18 @@ class Issue:
 
 @dataclass(frozen=True)
 class EngineLine:
-    """The newest night of an engine.
+    """The newest judged night of an engine; its newest night where none is judged.
 
     ``red`` are the queries with an open red verdict; ``since`` is the verdict with which the oldest
-    of them began.
+    of them began. ``unjudged`` is the newest night if it has no verdict yet, though earlier nights
+    have one: it runs, or it was interrupted.
     """
 
     line: NightLine
     version: str
     since: Judged | None
     red: tuple[str, ...]
+    unjudged: ListedNight | None
 
 
 MapColumn: TypeAlias = tuple[ListedNight, Mapping[str, ValueLook]]
@@ -186,7 +190,7 @@ Ack: TypeAlias = tuple[AcceptanceRow, str]
 class Overview:
     """The first page.
 
-    ``columns`` has the columns of the map by engine, with the newest night on the right.
+    ``columns`` has the columns of the map by engine, with the newest night on the left.
     ``issues`` are the newest issues, ``more`` is the number of the others. ``nights`` is the number
     of nights that were read.
     """
@@ -200,7 +204,7 @@ class Overview:
 
     @property
     def red(self) -> int:
-        """The number of engines whose newest night is red."""
+        """The number of engines whose newest judged night is red."""
         return sum(one.line.colour == RED for one in self.engines)
 
 
@@ -211,12 +215,13 @@ def overview(store: Store, dags: Collection[str]) -> Overview:
     nights = [night for night in every if night.teaches]
     accepted = states(store.acceptances(), datetime.now(UTC))
     issues = issues_of(history.judged(store, nights, reds=True), accepted)
-    newest = {night.dag_id: night for night in reversed(nights)}
-    builds = store.builds({night.build_id for night in newest.values()})
+    lines, unjudged = _newest_lines(store, nights)
+    builds = store.builds({line.night.build_id for line in lines})
     versions = {build.id: build.version for build in builds}
-    in_order = sorted(newest.values(), key=lambda night: (night.engine, night.dag_id))
-    lines = lines_of(store, in_order)
-    engines = [_engine(line, versions.get(line.night.build_id, ""), issues) for line in lines]
+    engines = [
+        _engine(line, versions.get(line.night.build_id, ""), issues, unjudged.get(line.night.id))
+        for line in lines
+    ]
     shown = COLUMNS // max(1, len(engines))
     columns = tuple(_columns(store, engine, nights, shown) for engine in engines)
     return Overview(
@@ -227,6 +232,26 @@ def overview(store: Store, dags: Collection[str]) -> Overview:
         more=max(0, len(issues) - LISTED),
         nights=len(every),
     )
+
+
+def _newest_lines(
+    store: Store, nights: Iterable[ListedNight]
+) -> tuple[list[NightLine], dict[str, ListedNight]]:
+    """Return the newest judged night of each engine, and newer nights without a verdict.
+
+    A night that runs or was interrupted does not replace the last verdict. The newer nights are by
+    the id of the judged one. ``nights`` are the nights of all engines, the newest first.
+    """
+    lines, unjudged = [], {}
+    by_engine = grouped(nights, lambda night: (night.engine, night.dag_id))
+    for _, of_engine in sorted(by_engine.items()):
+        newest, *earlier = lines_of(store, of_engine[:LATEST])
+        judged = (line for line in (newest, *earlier) if line.colour != NOT_JUDGED)
+        line = next(judged, newest)
+        lines.append(line)
+        if line is not newest:
+            unjudged[line.night.id] = newest.night
+    return lines, unjudged
 
 
 def _queries(columns: Sequence[MapColumn]) -> tuple[str, ...]:
@@ -285,20 +310,29 @@ def _outcome(reds: Sequence[Judged], after: Judged | None, acks: Iterable[Ack]) 
     return NOISE, "the same build was not red the night after"
 
 
-def _engine(line: NightLine, version: str, issues: Iterable[Issue]) -> EngineLine:
-    """Return the newest night of an engine with the issues that are open in it."""
+def _engine(
+    line: NightLine, version: str, issues: Iterable[Issue], unjudged: ListedNight | None
+) -> EngineLine:
+    """Return the newest judged night of an engine with the issues that are open in it.
+
+    Args:
+        line: The night.
+        version: The version of its candidate.
+        issues: All issues.
+        unjudged: A newer night that has no verdict.
+    """
     here = [issue for issue in issues if issue.last.night == line.night.id]
     open_ones = [issue for issue in here if issue.outcome in (OPEN, TAKEN_BACK)]
     since = min(
         (issue.first for issue in open_ones), key=lambda verdict: verdict.started, default=None
     )
-    return EngineLine(line, version, since, tuple(issue.query for issue in open_ones))
+    return EngineLine(line, version, since, tuple(issue.query for issue in open_ones), unjudged)
 
 
 def _columns(
     store: Store, engine: EngineLine, nights: Iterable[ListedNight], most: int
 ) -> tuple[str, tuple[MapColumn, ...]]:
-    """Return an engine and its columns in the map, the oldest night first.
+    """Return an engine and its columns in the map, the newest night first.
 
     Args:
         store: The results database.
@@ -307,7 +341,7 @@ def _columns(
         most: The largest number of columns.
     """
     newest = engine.line.night
-    of_engine = [night for night in nights if night.dag_id == newest.dag_id][:most][::-1]
+    of_engine = [night for night in nights if night.dag_id == newest.dag_id][:most]
     cells: dict[str, dict[str, ValueLook]] = {night.id: {} for night in of_engine}
     for verdict in history.judged(store, of_engine):
         known = verdict.acceptance is not None

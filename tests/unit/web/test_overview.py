@@ -166,6 +166,25 @@ def test_a_password_in_a_version_or_a_reason_is_not_shown(
     assert "hunter2" not in shown(browser, "/")
 
 
+def test_a_night_without_a_verdict_does_not_replace_the_last_verdict(
+    browser: TestClient, store: Store
+) -> None:
+    """It runs, or it was interrupted: the red of the night before is still open."""
+    red = web_nights.record(store, 1, RED)
+    begun = web_nights.paired_night(2)
+    web_nights.start(store, begun)
+    page = overview(store, [web_nights.DAG])
+    (line,) = page.engines
+    assert (line.line.colour, line.line.night.id, line.red) == ("RED", red, ("q5",))
+    assert line.since is not None
+    assert line.unjudged is not None
+    assert line.unjudged.id == begun.run
+    assert "has no verdict yet" in shown(browser, "/")
+    green = web_nights.record(store, 3, GREEN)
+    (line,) = overview(store, [web_nights.DAG]).engines
+    assert (line.line.night.id, line.unjudged) == (green, None)
+
+
 def test_four_hundred_nights_are_a_map_of_the_newest(empty_database: Path, tmp_path: Path) -> None:
     path = tmp_path / "many.db"
     path.write_bytes(empty_database.read_bytes())
@@ -174,5 +193,6 @@ def test_four_hundred_nights_are_a_map_of_the_newest(empty_database: Path, tmp_p
         page = overview(store, [bench_nights.DAG])
     ((_, columns),) = page.columns
     assert len(columns) == COLUMNS
-    assert columns[-1][0].id == page.engines[0].line.night.id
+    assert columns[0][0].id == page.engines[0].line.night.id
+    assert columns[0][0].started > columns[-1][0].started
     assert {x.outcome for x in page.issues} == {OPEN}
