@@ -10,7 +10,7 @@ from typing import TypeAlias
 from nexmark.evidence.night_list import NightLine, lines_of
 from nexmark.model import CPU, grouped
 from nexmark.store import Store, history
-from nexmark.store.history import CandidateBuild, ListedNight
+from nexmark.store.history import ListedNight, MeasuredBuild
 from nexmark.store.reading import of_one_moment
 from nexmark.verdict.verdict import Verdict
 
@@ -51,8 +51,8 @@ class BuildComparison:
     the ratios. ``new_nights`` and ``old_nights`` count the nights of each build.
     """
 
-    new: CandidateBuild
-    old: CandidateBuild
+    new: MeasuredBuild
+    old: MeasuredBuild
     lines: tuple[Compared, ...]
     paired: int
     mean: float | None
@@ -63,8 +63,11 @@ class BuildComparison:
 @of_one_moment
 def build_lines(
     store: Store, dags: Collection[str]
-) -> list[tuple[CandidateBuild, NightLine | None]]:
-    """Return the builds, each with its last night; the build that was tested last comes first."""
+) -> list[tuple[MeasuredBuild, NightLine | None]]:
+    """Return the builds, the one that was measured last first.
+
+    Each has the last night in which it was the candidate; None if it was only a baseline.
+    """
     builds = history.builds(store, dags)[:SHOWN]
     nights = history.nights(store, dags, 2 * SHOWN)
     newest = {night.build_id: night for night in reversed(nights)}
@@ -74,7 +77,7 @@ def build_lines(
 
 @of_one_moment
 def compare_builds(
-    store: Store, dags: Collection[str], new: CandidateBuild, old: CandidateBuild
+    store: Store, dags: Collection[str], new: MeasuredBuild, old: MeasuredBuild
 ) -> BuildComparison:
     """Return the comparison of two builds: by pairs where one was the baseline of the other.
 
@@ -164,7 +167,14 @@ def compare(
         _compared(query, ratios[query], new_figures.get(query), old_figures.get(query))
         for query in dict.fromkeys([*ratios, *new_figures, *old_figures])
     ]
-    return sorted(lines, key=lambda line: -abs(math.log(line.ratio)) if line.ratio else 1)
+    return sorted(
+        lines,
+        key=lambda line: (
+            -abs(math.log(line.ratio)) if line.ratio else 1,
+            len(line.query),
+            line.query,
+        ),
+    )
 
 
 def _compared(

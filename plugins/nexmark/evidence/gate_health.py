@@ -130,7 +130,7 @@ def seen_of(verdicts: Iterable[Verdict]) -> list[Seen]:
         )
         for query, of_query in grouped(verdicts, lambda verdict: verdict.query).items()
     ]
-    return sorted(seen, key=lambda one: -(one.mde or 0))
+    return sorted(seen, key=lambda one: (-(one.mde or 0), len(one.query), one.query))
 
 
 def _series(store: Store, nights: Sequence[ListedNight]) -> Iterator[ComparedNights]:

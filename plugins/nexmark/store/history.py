@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
-from sqlalchemy import ColumnElement, func, select, tuple_
+from sqlalchemy import ColumnElement, func, literal, select, tuple_, union
 
 from nexmark.model import SUITE, Mode, Value, grouped
 from nexmark.store.query_history import PLACE
@@ -44,8 +44,8 @@ AnyNight: TypeAlias = NightRow | ListedNight
 """A night with all its columns, or with the columns of a list."""
 
 
-class CandidateBuild(NamedTuple):
-    """A build that was a candidate, with its number of nights, the first and the last of them."""
+class MeasuredBuild(NamedTuple):
+    """A build that was a candidate or a baseline, with the number of its nights, first and last."""
 
     id: str
     version: str
@@ -189,23 +189,34 @@ def judged(store: Reader, nights: Iterable[AnyNight], reds: bool = False) -> lis
         return [Judged._make(row) for row in session.execute(wanted)]
 
 
-def builds(store: Reader, dags: Collection[str]) -> list[CandidateBuild]:
-    """Return the builds that were candidates; the build with the newest night comes first."""
-    last = func.max(NightRow.started)
+def builds(store: Reader, dags: Collection[str]) -> list[MeasuredBuild]:
+    """Return the builds that were candidates or baselines; the one measured last comes first.
+
+    Of two builds of the same last night, the candidate comes first.
+    """
+    of_night = NightRow.id.label("night"), NightRow.started
+    candidates = select(NightRow.build_id.label("build"), *of_night, literal(1).label("tested"))
+    baselines = (
+        select(VerdictRow.baseline_build.label("build"), *of_night, literal(0).label("tested"))
+        .join(NightRow, NightRow.id == VerdictRow.night_id)
+        .where(VerdictRow.decides, VerdictRow.baseline_build.is_not(None))
+    )
+    seen = union(*(each.where(NightRow.dag_id.in_(dags)) for each in (candidates, baselines)))
+    measured = seen.subquery()
+    last = func.max(measured.c.started)
     query = (
         select(
             *BuildRow.__table__.columns,
-            func.count().label("nights"),
-            func.min(NightRow.started).label("first"),
+            func.count(measured.c.night.distinct()).label("nights"),
+            func.min(measured.c.started).label("first"),
             last.label("last"),
         )
-        .join(NightRow)
-        .where(NightRow.dag_id.in_(dags))
+        .join(measured, measured.c.build == BuildRow.id)
         .group_by(*BuildRow.__table__.columns)
-        .order_by(last.desc(), BuildRow.id)
+        .order_by(last.desc(), func.max(measured.c.tested).desc(), BuildRow.id)
     )
     with store.reading() as session:
-        return [CandidateBuild._make(row) for row in session.execute(query)]
+        return [MeasuredBuild._make(row) for row in session.execute(query)]
 
 
 def figures(store: Reader, runs: Collection[str], metric: str) -> list[Verdict]:

@@ -106,7 +106,7 @@ def test_a_run_is_found_without_reading_the_specs_of_all(store: Store) -> None:
 def test_builds_hosts_and_figures(store: Store) -> None:
     runs = [web_nights.record(store, number) for number in (1, 2)]
     new, old = history.builds(store, [DAG])
-    assert (new.id, new.nights, old.id, old.nights) == (NEW.id, 2, OLD.id, 1)
+    assert (new.id, new.nights, old.id, old.nights) == (NEW.id, 2, OLD.id, 3)
     figures = history.figures(store, runs, "cpu_s_per_mevent")
     assert len(figures) == 4
     assert {x.baseline_build for x in figures} == {OLD.id}

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from nexmark.evidence.build_comparison import build_lines, compare_builds
 from nexmark.model import CPU, SUITE, Basis, Value
 from nexmark.store import BuildRecord, Store, history
 from nexmark.store.history import Judged, Tally
@@ -138,16 +139,28 @@ def test_a_red_ends_with_the_next_verdict_of_its_series(
     assert found == [red, between if change == {"queries": []} else end]
 
 
-def test_builds_are_those_that_were_candidates(store: Store) -> None:
+def test_builds_are_those_that_were_candidates_or_baselines(store: Store) -> None:
     for number in (1, 2, 4):
         judged(store, number, build=OLD if number == 1 else paired().build, baseline_builds=[OLD])
     judged(store, 3, build=BuildRecord("sha-other", "4.3.1", "x"), dag_id="other")
     new, old = history.builds(store, [DAG])
     assert (new.id, new.version, new.source, new.nights) == ("sha-430", "4.3.0", "pypi:4.3.0", 2)
     assert (new.first, new.last) == (STARTED + timedelta(days=2), STARTED + timedelta(days=4))
-    assert (old.id, old.nights) == ("sha-429", 1)
-    assert old.first == old.last == STARTED + timedelta(days=1)
+    assert (old.id, old.nights) == ("sha-429", 3)
+    assert (old.first, old.last) == (STARTED + timedelta(days=1), STARTED + timedelta(days=4))
     assert new.first_seen
+
+
+def test_a_build_that_was_only_a_baseline_can_be_compared(store: Store) -> None:
+    judged(store, 1, queries=["q5"], baseline_builds=[OLD])
+    new, old = history.builds(store, [DAG])
+    assert (new.id, old.id) == ("sha-430", "sha-429")
+    assert [(build.id, line is None) for build, line in build_lines(store, [DAG])] == [
+        ("sha-430", False),
+        ("sha-429", True),
+    ]
+    page = compare_builds(store, [DAG], new, old)
+    assert [(line.query, line.paired, line.ratio) for line in page.lines] == [("q5", True, 1.01)]
 
 
 def test_figures_are_of_the_metric_and_the_nights_and_not_of_the_suite(store: Store) -> None:
