@@ -83,5 +83,5 @@ def acks_of(store: Store, dags: Collection[str]) -> list[Acknowledged]:
 def acks_for(stored: NightRows) -> list[Acknowledged]:
     """Return the acceptances for the engine, workload and cluster of a night, oldest first."""
     covers = {verdict.acceptance: verdict.query for verdict in stored.verdicts}
-    known = states(stored.acceptances, datetime.now(UTC))
-    return [Acknowledged(row, state, covers.get(row.id)) for row, state in known]
+    acceptances = states(stored.acceptances, datetime.now(UTC))
+    return [Acknowledged(row, state, covers.get(row.id)) for row, state in acceptances]

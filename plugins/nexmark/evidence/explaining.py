@@ -129,8 +129,10 @@ def attribution_of(
         query: The query.
         verdicts: All verdicts on the run; None to read them.
     """
-    every = store.verdicts(run) if verdicts is None else verdicts
-    return attribution_between(compared_arms(store, run, query, every), query, every)
+    verdicts_on_run = store.verdicts(run) if verdicts is None else verdicts
+    return attribution_between(
+        compared_arms(store, run, query, verdicts_on_run), query, verdicts_on_run
+    )
 
 
 def attribution_between(
@@ -157,8 +159,14 @@ def attribution_between(
 def attributions(store: Store, stored: NightRows, queries: Iterable[str]) -> dict[str, Attribution]:
     """Return why some queries of a night changed; queries without an attribution are left out."""
     run, verdicts = stored.night.id, stored.verdicts
-    every = ((query, attribution_of(store, run, query, verdicts)) for query in queries)
-    return {query: attribution for query, attribution in every if attribution is not None}
+    attributions_of_queries = (
+        (query, attribution_of(store, run, query, verdicts)) for query in queries
+    )
+    return {
+        query: attribution
+        for query, attribution in attributions_of_queries
+        if attribution is not None
+    }
 
 
 def attribution_lines(store: Store, stored: NightRows, rows: Sequence[Row]) -> list[str]:
@@ -252,13 +260,13 @@ def confs_compared(candidate: Confs, baseline: Confs) -> list[ConfOfArms] | None
     The confs that the attribution names come first. After them come the confs that the harness sets
     differently, and those that vary between the repetitions of an arm.
     """
-    every = candidate, baseline
+    both_arms = candidate, baseline
     explaining = [
         ConfOfArms(one.name, one.candidate, one.baseline, set_by_harness=False)
-        for one in conf_differences(*every)
+        for one in conf_differences(*both_arms)
     ]
     named = {conf.key for conf in explaining}
-    of_candidate, of_baseline = map(_values, every)
+    of_candidate, of_baseline = map(_values, both_arms)
     others = [
         ConfOfArms(key, _one_or_few(key, new), _one_or_few(key, old), set_by_harness=True)
         for key in sorted((of_candidate.keys() | of_baseline.keys()) - named)

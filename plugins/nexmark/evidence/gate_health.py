@@ -99,8 +99,8 @@ def gate_health(store: Store, dags: Collection[str]) -> GateHealth:
     nights = history.nights(store, dags, max(NIGHTS, CHARTED))
     engines = list(dict.fromkeys(night.engine for night in nights))
     tests = {engine: self_tests(store, engine, dags=dags) for engine in engines}
-    every = (test for of_engine in tests.values() for test in of_engine.rows)
-    recent = sorted(every, key=lambda test: test.judged, reverse=True)[:LISTED]
+    all_tests = (test for of_engine in tests.values() for test in of_engine.rows)
+    recent = sorted(all_tests, key=lambda test: test.judged, reverse=True)[:LISTED]
     tallies = history.tallies(store, nights[:CHARTED])
     return GateHealth(
         tuple((name, of_engine.rates) for name, of_engine in tests.items() if of_engine.rows),
@@ -189,8 +189,8 @@ def _readings(rows: Iterable[CanaryRow]) -> dict[tuple[str, str, str], list[floa
 
 def canary_of(rows: Iterable[CanaryRow], group: str = "") -> list[CanaryMedian]:
     """Return the median reading of each host and metric, before and after the queries."""
-    known = sorted(_readings(rows).items())
-    return [CanaryMedian(*place, median(values), len(values), group) for place, values in known]
+    readings = sorted(_readings(rows).items())
+    return [CanaryMedian(*place, median(values), len(values), group) for place, values in readings]
 
 
 def canary_around(

@@ -311,13 +311,13 @@ def builds_of(store: Store, night: NightRow, verdicts: Iterable[Verdict]) -> lis
             build = store.night(verdict.baseline_run).build_id
             compared.setdefault((build, verdict.baseline_run), []).append(verdict.query)
     rows = store.builds({night.build_id, *(build for build, _ in compared)})
-    known = {row.id: (row.version, row.source) for row in rows}
+    builds = {row.id: (row.version, row.source) for row in rows}
     unknown = ("", "")
-    candidate = known.get(night.build_id, unknown)
+    candidate = builds.get(night.build_id, unknown)
     return [
         BuildRole("candidate", night.build_id, *candidate, tuple(night.queries)),
         *(
-            BuildRole("baseline", build, *known.get(build, unknown), tuple(queries), run)
+            BuildRole("baseline", build, *builds.get(build, unknown), tuple(queries), run)
             for (build, run), queries in compared.items()
         ),
     ]

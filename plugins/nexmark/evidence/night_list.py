@@ -211,8 +211,8 @@ class Overview:
 @of_one_moment
 def overview(store: Store, dags: Collection[str]) -> Overview:
     """Return the first page, from the nights of some DAGs."""
-    every = history.nights(store, dags, NIGHTS)
-    nights = [night for night in every if night.teaches]
+    all_nights = history.nights(store, dags, NIGHTS)
+    nights = [night for night in all_nights if night.teaches]
     accepted = states(store.acceptances(), datetime.now(UTC))
     issues = issues_of(history.judged(store, nights, reds=True), accepted)
     lines, unjudged = _newest_lines(store, nights)
@@ -230,7 +230,7 @@ def overview(store: Store, dags: Collection[str]) -> Overview:
         columns=columns,
         issues=tuple(issues[:LISTED]),
         more=max(0, len(issues) - LISTED),
-        nights=len(every),
+        nights=len(all_nights),
     )
 
 

@@ -249,8 +249,8 @@ def latencies_of(rows: Iterable[RepetitionRow]) -> list[ArmLatency]:
             total.add(HdrHistogram.decode(row.latency))
         events = int(total.get_total_count())
         percentiles = tuple(int(total.get_value_at_percentile(at)) for at in PERCENTILES)
-        known = [at for at in _CURVE if (100 - at) * events >= 100]
-        curve = tuple((at, int(total.get_value_at_percentile(at))) for at in known)
+        percents = [at for at in _CURVE if (100 - at) * events >= 100]
+        curve = tuple((at, int(total.get_value_at_percentile(at))) for at in percents)
         longest = int(total.get_max_value())
         latencies.append(ArmLatency(arm, len(by_arm[arm]), events, percentiles, longest, curve))
     return latencies

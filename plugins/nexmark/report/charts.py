@@ -105,7 +105,7 @@ def latency_chart(latencies: Sequence[ArmLatency]) -> Chart:
 
 def pairs_chart(pairs: Sequence[PairOfRuns], metric: Metric, verdict: Verdict | None) -> Chart:
     """Return the chart of the ratios of all pairs, over the interval of the verdict."""
-    known = [(pair, pair.ratio) for pair in pairs if pair.ratio is not None]
+    complete = [(pair, pair.ratio) for pair in pairs if pair.ratio is not None]
     data = [
         {
             "place": at,
@@ -113,7 +113,7 @@ def pairs_chart(pairs: Sequence[PairOfRuns], metric: Metric, verdict: Verdict | 
             "stage": _ROUNDS[pair.stage == FIRST_ROUND],
             "ratio": _rounded(ratio),
         }
-        for at, (pair, ratio) in enumerate(known, 1)
+        for at, (pair, ratio) in enumerate(complete, 1)
     ]
     encoding = {
         "x": vega.field("place:O", title="pair, in order", axis={"labelAngle": 0}),
@@ -205,7 +205,7 @@ def history_chart(
         }
         for level in changes
     ]
-    known = [
+    accepted = [
         {
             "night": _stamp(at := row.accepted),
             "label": f"{moment(at)[:10]} by {row.who}: {row.reason}",
@@ -218,11 +218,11 @@ def history_chart(
     tips = [vega.tip("label", "night"), vega.tip("verdict", "verdict")]
     layers = [vega.one("y"), *vega.estimate("y", {"x": time}, tips)]
     layers += vega.marks(dated, "change", "warn", [4, 3], time)
-    layers += vega.marks(known, "accepted", "good", [1, 3], time)
+    layers += vega.marks(accepted, "accepted", "good", [1, 3], time)
     return Chart(
         "History of the paired ratio",
         f"Candidate by baseline in {count(len(data), 'night')}; "
-        f"{count(len(dated), 'lasting change')}, {count(len(known), 'acceptance')}.",
+        f"{count(len(dated), 'lasting change')}, {count(len(accepted), 'acceptance')}.",
         vega.layered(data, layers),
         ("night", "verdict", "ratio", "from", "to", "build", "baseline"),
         tuple(

@@ -182,8 +182,8 @@ def _write_both(directory: Path, content: Mapping[str, object], page: str) -> No
 
 def _reason(error: Exception) -> str:
     """Return why a file was not written, in one line."""
-    said = " ".join(str(error).split())[:300]
-    return said if isinstance(error, OSError) else f"{type(error).__name__}: {said}"
+    message = " ".join(str(error).split())[:300]
+    return message if isinstance(error, OSError) else f"{type(error).__name__}: {message}"
 
 
 def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
@@ -223,11 +223,11 @@ def write_bundle(directory: Path, copy: Path, evidence: NightEvidence, store: St
     if not bundle.exists():
         with whole_directory(bundle) as temporary:
             _fill(temporary, evidence, content, store)
-    kept = copy.with_name(copy.name + bundle.name.removeprefix(directory.name))
-    if not kept.exists():
-        with whole_directory(kept) as temporary:
+    copied = copy.with_name(copy.name + bundle.name.removeprefix(directory.name))
+    if not copied.exists():
+        with whole_directory(copied) as temporary:
             shutil.copytree(bundle, temporary, dirs_exist_ok=True)
-    return Bundle(bundle, kept, seal(bundle))
+    return Bundle(bundle, copied, seal(bundle))
 
 
 def question_text(evidence: NightEvidence, draft: Path, bundle: Path) -> str:
@@ -243,15 +243,15 @@ def question_text(evidence: NightEvidence, draft: Path, bundle: Path) -> str:
 
 def _bundle_directory(directory: Path, evidence: Mapping[str, object]) -> Path:
     """Return the directory of a bundle: ``signoff``, or ``signoff-2`` after another decision."""
-    number, place = 1, directory
-    while place.exists():
+    number, bundle = 1, directory
+    while bundle.exists():
         with suppress(OSError, ValueError, KeyError):
-            decided = json.loads((place / EVIDENCE).read_text(encoding="utf-8"))["decision"]
+            decided = json.loads((bundle / EVIDENCE).read_text(encoding="utf-8"))["decision"]
             if decided == evidence["decision"]:
                 break
         number += 1
-        place = directory.with_name(f"{directory.name}-{number}")
-    return place
+        bundle = directory.with_name(f"{directory.name}-{number}")
+    return bundle
 
 
 def _fill(

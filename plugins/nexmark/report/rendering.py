@@ -87,7 +87,7 @@ def standalone(template: str, *, draw: bool = True, **content: object) -> str:
 @cache
 def environment() -> Environment:
     """Return the environment of all templates; they are compiled once."""
-    made = Environment(
+    templates = Environment(
         loader=PackageLoader("nexmark.report", "templates"),
         autoescape=lambda name: name is None or not name.endswith(".md"),
         undefined=StrictUndefined,
@@ -96,10 +96,10 @@ def environment() -> Environment:
         auto_reload=False,
         finalize=_public,
     )
-    made.filters.update(FILTERS)
-    made.globals.update(legend=legend, look=look, css=_css, scale_of=_scale_of_rows)
-    made.tests["possible"] = possible
-    return made
+    templates.filters.update(FILTERS)
+    templates.globals.update(legend=legend, look=look, css=_css, scale_of=_scale_of_rows)
+    templates.tests["possible"] = possible
+    return templates
 
 
 def _scale_of_rows(rows: Iterable[Row | Verdict]) -> Scale:
@@ -174,8 +174,8 @@ def drawn(chart: Chart) -> Markup:
     try:
         return Markup(chart.svg(without_any_secret))
     except Exception as error:  # any failure of the library: the page has the numbers in a table
-        said = " ".join(str(error).split())[:200]
-        return Markup("<p>cannot be drawn ({}: {})</p>").format(type(error).__name__, said)
+        message = " ".join(str(error).split())[:200]
+        return Markup("<p>cannot be drawn ({}: {})</p>").format(type(error).__name__, message)
 
 
 def _public(value: object) -> object:
