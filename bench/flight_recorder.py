@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -19,33 +18,15 @@ from pathlib import Path
 from statistics import median, stdev
 from typing import TYPE_CHECKING
 
+from bench.applications import Applications, applications
 from bench.arguments import Parser, whole
-from nexmark.cluster import Lease, LocalCluster, Release, identify
-from nexmark.config import (
-    KNOWN_QUERIES,
-    Config,
-    EmbeddedCluster,
-    Workload,
-    load,
-    paths,
-    profile_path,
-)
-from nexmark.engines import Build, resolve
+from nexmark.config import KNOWN_QUERIES, Config, load
 from nexmark.errors import NexmarkError
 from nexmark.flames.jfr import RECORDER
-from nexmark.reaper import command_variables, reaper_of_command
 from nexmark.terminal import run_command
-from nexmark_jobs.cause import failure_cause
-from nexmark_jobs.host.ports import is_free
 
 if TYPE_CHECKING:
     from nexmark.measure.measurement import Measurement
-
-_JOBS = paths.repository() / "nexmark_jobs"
-_PORTS = ("master_port", "master_ui_port", "worker_port", "worker_ui_port")
-_FIRST_PORT, _LAST_PORT = 21_000, 31_000
-_SAMPLER_STOP_S = 30
-_APPLICATION_S = 7200
 
 
 @dataclass(frozen=True)
@@ -73,122 +54,24 @@ class Overhead:
         return f"median {self.median:+.1%}, from {self.low:+.1%} to {self.high:+.1%}{spread}"
 
 
-@dataclass(frozen=True)
-class _Bench:
-    """What is run, and where."""
+def _measure(bench: Applications, name: str, query: str, recorded: bool) -> Measurement:
+    """Run the query once in a fresh application and measure it."""
+    from nexmark.measure.measurement import MIN_INTERVALS, measure_series
 
-    cluster: LocalCluster
-    build: Build
-    workload: Workload
-    query: str
-    directory: Path
-
-    def measure(self, name: str, recorded: bool) -> Measurement:
-        """Run the query once in a fresh application and measure it."""
-        directory = self.directory / name
-        directory.mkdir()
-        sampler = subprocess.Popen(
-            [
-                sys.executable,
-                "-I",
-                str(_JOBS / "cpu_sampler.py"),
-                "--out",
-                str(directory / "samples.jsonl"),
-                "--pid-file",
-                str(directory / "sampler.pid"),
-                "--interval",
-                str(self.workload.sampling_interval_s),
-                "--max-seconds",
-                str(_APPLICATION_S),
-            ],
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            self._run(directory, recorded)
-        finally:
-            sampler.terminate()
-            sampler.wait(_SAMPLER_STOP_S)
-        return self._measured(directory, recorded)
-
-    def _run(self, directory: Path, recorded: bool) -> None:
-        config, size, home = self.cluster.config, self.workload, self.build.spark_home
-        confs = {
-            "spark.sql.shuffle.partitions": config.shuffle_partitions,
-            "spark.driver.host": config.driver_address,
-            "spark.driver.bindAddress": config.driver_address,
-            "spark.driver.memory": config.driver_memory,
-            "spark.executor.memory": config.executor_memory,
-            "spark.executor.cores": config.executor_cores,
-            "spark.cores.max": config.executors * config.executor_cores,
-            "spark.sql.streaming.checkpointLocation": (
-                f"file://{self.cluster.checkpoints / directory.name}"
-            ),
-            "spark.ui.enabled": "false",
-            "spark.log.level": "WARN",
-            **({"spark.executor.defaultJavaOptions": " ".join(RECORDER)} if recorded else {}),
-        }
-        command = [
-            str(home / "bin" / "spark-submit"),
-            "--master",
-            config.master_url,
-            "--properties-file",
-            str(self.cluster.properties_file(profile_path(size.conf_profile))),
-            *(word for name, value in confs.items() for word in ("--conf", f"{name}={value}")),
-            str(_JOBS / "run_query.py"),
-            "--query",
-            self.query,
-            "--source",
-            "datagen",
-            "--events",
-            str(size.events),
-            "--tps",
-            str(size.tps),
-            "--seed",
-            str(size.seed),
-            "--rows-per-batch",
-            str(size.rows_per_batch),
-            "--sink",
-            "noop",
-            "--result",
-            str(directory / "result.json"),
-        ]
-        python = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
-        log = directory / "driver.log"
-        with log.open("wb") as output:
-            done = subprocess.run(
-                command,
-                env={**self.cluster.driver_environment(home), **python},
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                timeout=_APPLICATION_S,
-            )
-        if done.returncode:
-            last = failure_cause(log.read_text(errors="replace"))
-            raise NexmarkError(f"{self.query}: the application failed: {last[:300]}")
-
-    def _measured(self, directory: Path, recorded: bool) -> Measurement:
-        import json
-
-        from nexmark.measure.cpu import application_cpu
-        from nexmark.measure.host_samples import read_samples
-        from nexmark.measure.measurement import MIN_INTERVALS, measure_series
-        from nexmark.measure.result_file import parse_result
-
-        result = parse_result(json.loads((directory / "result.json").read_text()))
-        if recorded:  # whether it did record
-            executors = [str(number) for number in range(self.cluster.config.executors)]
-            target = directory / "recordings"
-            self.cluster.fetch_recordings(result.application_id, executors, target)
-        samples = read_samples(directory / "samples.jsonl")
-        label = str(directory / "result.json")
-        series = application_cpu(samples, result.application_id, label, period=result.work)
-        return measure_series(
-            result,
-            [series],
-            executors=self.cluster.config.executors,
-            warmup_batches=self.workload.warmup_batches,
-            min_intervals=MIN_INTERVALS,
-        )
+    confs = {"spark.executor.defaultJavaOptions": " ".join(RECORDER)} if recorded else {}
+    ran = bench.run(name, query, confs)
+    count = bench.cluster.config.executors
+    if recorded:  # whether it did record
+        executors = [str(number) for number in range(count)]
+        target = bench.directory / name / "recordings"
+        bench.cluster.fetch_recordings(ran.result.application_id, executors, target)
+    return measure_series(
+        ran.result,
+        [ran.series],
+        executors=count,
+        warmup_batches=bench.workload.warmup_batches,
+        min_intervals=MIN_INTERVALS,
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -205,52 +88,35 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _overhead(config: Config, given: argparse.Namespace) -> int:
-    local = config.clusters["local"]
-    assert isinstance(local, EmbeddedCluster)
     with tempfile.TemporaryDirectory(prefix="nexmark-recorder-") as temporary:
         home = given.keep or Path(temporary)
-        home.mkdir(parents=True, exist_ok=True)
-        build = resolve(config.engines[given.engine].build, paths.builds_dir())
-        cluster = LocalCluster(local.model_copy(update=_free_ports()), home)
-        workload = config.workloads[given.workload]
-        directory = Path(tempfile.mkdtemp(prefix="runs-", dir=home))
-        os.environ.update(command_variables())
-        try:
-            with reaper_of_command(os.environ):
-                return _bench(_Bench(cluster, build, workload, given.query, directory), given.pairs)
-        except subprocess.TimeoutExpired as error:
-            raise NexmarkError(f"flight recorder: {error}") from None
+        with applications(config, given.engine, given.workload, home, "flight-recorder") as bench:
+            return _bench(bench, given.query, given.pairs)
 
 
-def _bench(bench: _Bench, count: int) -> int:
+def _bench(bench: Applications, query: str, count: int) -> int:
     problem = bench.cluster.recorder_problem()
     if problem:
         raise NexmarkError(problem)
-    size = bench.workload
     print(
-        f"flight recorder: {bench.query} on Spark {bench.build.version}, {size.events:,} "
-        f"events, {count} pairs, load {os.getloadavg()[0]:.1f} at the start"
+        f"flight recorder: {query} on Spark {bench.build.version}, "
+        f"{bench.workload.size_of(query).events:,} events, {count} pairs, "
+        f"load {os.getloadavg()[0]:.1f} at the start"
     )
-    lease = Lease("bench-flight-recorder", str(os.getpid()), identify(os.getpid()))
-    spark = Release(f"spark-{bench.build.id}", bench.build.id, bench.build.spark_home)
-    bench.cluster.start(spark, bench.directory / "cluster", lease)
     pairs = []
-    try:
-        for number in range(1, count + 1):
-            pair: dict[bool, Measurement] = {}
-            for recorded in (False, True) if number % 2 else (True, False):
-                name = f"{'recorded' if recorded else 'plain'}-{number}"
-                pair[recorded] = bench.measure(name, recorded)
-            basis = _common_basis(pair[False], pair[True])
-            pairs.append((_cpu(pair[False], basis), _cpu(pair[True], basis)))
-            plain, with_it = pairs[-1]
-            print(
-                f"  pair {number}: {plain:.2f} without, {with_it:.2f} with it "
-                f"({basis}): {with_it / plain - 1:+.1%}",
-                flush=True,
-            )
-    finally:
-        bench.cluster.stop()
+    for number in range(1, count + 1):
+        pair: dict[bool, Measurement] = {}
+        for recorded in (False, True) if number % 2 else (True, False):
+            name = f"{'recorded' if recorded else 'plain'}-{number}"
+            pair[recorded] = _measure(bench, name, query, recorded)
+        basis = _common_basis(pair[False], pair[True])
+        pairs.append((_cpu(pair[False], basis), _cpu(pair[True], basis)))
+        plain, with_it = pairs[-1]
+        print(
+            f"  pair {number}: {plain:.2f} without, {with_it:.2f} with it "
+            f"({basis}): {with_it / plain - 1:+.1%}",
+            flush=True,
+        )
     print(f"CPU-seconds of the executors per million events: {Overhead.of(pairs)}")
     return 0
 
@@ -265,12 +131,6 @@ def _cpu(measurement: Measurement, basis: str) -> float:
     figure = getattr(measurement, f"cpu_s_per_mevent_{basis}")
     assert figure is not None
     return float(figure)
-
-
-def _free_ports() -> dict[str, int]:
-    """Return free ports: a night may run at the same time, though the figures suffer from it."""
-    free = (port for port in range(_FIRST_PORT, _LAST_PORT) if is_free(port))
-    return {name: next(free) for name in _PORTS}
 
 
 if __name__ == "__main__":

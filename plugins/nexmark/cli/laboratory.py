@@ -25,6 +25,7 @@ BENCHES = {
     "runtimes": "the JDKs and Pythons that each Spark runs on",
     "canary": "how steady the canary is on this host",
     "flight-recorder": "CPU time of the JDK's flight recorder",
+    "noise": "where the variance of a figure comes from",
     "gate": "what the gate finds and how often it is wrong",
     "gate-figure": "the figure of how the gate decides, from a simulated night",
     "latency": "whether the gate sees rows that come later, and is silent where nothing changed",
