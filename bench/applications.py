@@ -82,10 +82,17 @@ class Applications:
         interval = sampling_interval_s or self.workload.sampling_interval_s
         sampler = subprocess.Popen(
             [
-                *(sys.executable, "-I", str(_JOBS / "cpu_sampler.py")),
-                *("--out", str(directory / "samples.jsonl")),
-                *("--pid-file", str(directory / "sampler.pid")),
-                *("--interval", str(interval), "--max-seconds", str(_APPLICATION_S)),
+                sys.executable,
+                "-I",
+                str(_JOBS / "cpu_sampler.py"),
+                "--out",
+                str(directory / "samples.jsonl"),
+                "--pid-file",
+                str(directory / "sampler.pid"),
+                "--interval",
+                str(interval),
+                "--max-seconds",
+                str(_APPLICATION_S),
             ],
             stderr=subprocess.DEVNULL,
         )
@@ -118,16 +125,29 @@ class Applications:
             **more,
         }
         command = [
-            *(str(home / "bin" / "spark-submit"), "--master", config.master_url),
-            *(
-                "--properties-file",
-                str(self.cluster.properties_file(profile_path(size.conf_profile))),
-            ),
+            str(home / "bin" / "spark-submit"),
+            "--master",
+            config.master_url,
+            "--properties-file",
+            str(self.cluster.properties_file(profile_path(size.conf_profile))),
             *(word for name, value in confs.items() for word in ("--conf", f"{name}={value}")),
-            *(str(_JOBS / "run_query.py"), "--query", query, "--source", "datagen"),
-            *("--events", str(read.events), "--tps", str(read.tps), "--seed", str(size.seed)),
-            *("--rows-per-batch", str(read.rows_per_batch), "--sink", "noop"),
-            *("--result", str(directory / "result.json")),
+            str(_JOBS / "run_query.py"),
+            "--query",
+            query,
+            "--source",
+            "datagen",
+            "--events",
+            str(read.events),
+            "--tps",
+            str(read.tps),
+            "--seed",
+            str(size.seed),
+            "--rows-per-batch",
+            str(read.rows_per_batch),
+            "--sink",
+            "noop",
+            "--result",
+            str(directory / "result.json"),
         ]
         python = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
         log = directory / "driver.log"

@@ -69,7 +69,12 @@ def report(figures: Mapping[tuple[int, str], Run]) -> None:
         seconds = median(run["seconds"] for run in runs.values())
         print(f"\n{arm}: {len(runs)} applications in {pieces} pieces, {seconds:.0f} s each\n")
         heads = (
-            *("figure", "median s", "applications", "neighbours", "apart", "pieces"),
+            "figure",
+            "median s",
+            "applications",
+            "neighbours",
+            "apart",
+            "pieces",
             *(f"after {name}" for name in (*_COVARIATES, "beside, pairs")),
         )
         print(columns(heads, list(_figure_rows(runs))))

@@ -15,7 +15,12 @@ from pathlib import Path
 from nexmark.measure.host_samples import MeasurementError
 
 TASKS, COLLECTOR, COMPILER, STREAM, OTHER, UNSEEN = (
-    *("tasks", "gc", "jit", "stream", "other", "unseen"),
+    "tasks",
+    "gc",
+    "jit",
+    "stream",
+    "other",
+    "unseen",
 )
 CLASSES = (TASKS, COLLECTOR, COMPILER, STREAM, OTHER, UNSEEN)
 _BEGINNINGS = {
