@@ -1,4 +1,7 @@
-"""The repetitions with a flight recorder: a failure prints a line and costs their flame graphs."""
+"""Draw flame graphs of the repetitions that ran with a flight recorder.
+
+A failure costs only the flame graphs of its query: it prints a line, and the night goes on.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,11 +27,12 @@ if TYPE_CHECKING:
     from nexmark.measure.measurement import SteadyWindow
     from nexmark.measure.result_file import RunResult
 
-_TOLD = 3
+_MOST_CHANGES = 3
+"""The number of changed methods that are printed for a query."""
 
 
 def can_record(night: Night) -> bool:
-    """Tell whether repetitions are recorded; say why not, if the JDK cannot do it."""
+    """Tell whether repetitions run with a flight recorder; say why not if the JDK has none."""
     if not (kind_of(night.workload).has_flame_graphs and night.gate.flame_graphs):
         return False
     problem = night.spark_cluster.recorder_problem()
@@ -38,7 +42,7 @@ def can_record(night: Night) -> bool:
 
 
 def fetch(night: Night, submission: Repetition) -> None:
-    """Bring the recordings of an application that has just ended to its directory."""
+    """Copy the recordings of an application that has just ended from the hosts to its directory."""
     from nexmark.measure.shares import read_executor_work
 
     directory = submission.directory
@@ -50,28 +54,31 @@ def fetch(night: Night, submission: Repetition) -> None:
 
 
 def draw_flames(night: Night) -> None:
-    """Make the flame graphs of every query that was recorded; tell which have changed most."""
+    """Draw the flame graphs of every recorded query; print the methods that have changed most."""
     from nexmark.flames.flame_files import write_problem
 
     runs = runs_of(night, FLAMES)
     directory = night.files.flames
-    for query, of_query in grouped(runs, lambda run: run.query).items():
+    for query, runs_of_query in grouped(runs, lambda run: run.query).items():
         try:
-            made = _draw(night, query, of_query, directory)
+            flames = _draw(night, query, runs_of_query, directory)
         except (NexmarkError, OSError) as error:
             write_problem(directory, query, str(error))
             say(f"{query}: no flame graphs: {error}")
             continue
-        say(f"{query}: flame graphs: {made.files['difference']}")
-        certain = [change for change in made.changes if change.certain]
-        for change in certain[:_TOLD]:
+        say(f"{query}: flame graphs: {flames.files['difference']}")
+        certain = [change for change in flames.changes if change.certain]
+        for change in certain[:_MOST_CHANGES]:
             say(f"{query}:   {change}")
         if not certain:
             say(f"{query}:   no method has changed by more than the chance of sampling")
 
 
 class _Recorded(NamedTuple):
-    """What was measured of a recorded repetition; `window` is its steady state, if it has one."""
+    """A repetition that was recorded, with the CPU series of its hosts.
+
+    `window` is its steady state; None if it has none.
+    """
 
     run: Run
     result: "RunResult"
@@ -80,17 +87,29 @@ class _Recorded(NamedTuple):
 
 
 def _draw(night: Night, query: str, runs: Sequence[Run], directory: Path) -> "Flames":
+    """Draw the flame graphs of a query: of both arms, and of their difference.
+
+    Args:
+        night: The night.
+        query: The query.
+        runs: Its repetitions with a flight recorder, one of each arm.
+        directory: The directory of the night's flame graphs.
+
+    Raises:
+        NexmarkError: A repetition failed, cannot be measured, or has no recording.
+    """
     from nexmark.flames.flame_files import write_flames
 
     samples = GroupSamples.read(night, FLAMES)
     recorded = {run.arm: _recorded(night, run, samples) for run in runs}
-    basis = common_basis(each.window for each in recorded.values())
+    basis = common_basis(repetition.window for repetition in recorded.values())
     steady = basis is Basis.STEADY
-    profiles = {arm: _profile(night, each, steady) for arm, each in recorded.items()}
+    profiles = {arm: _profile(night, repetition, steady) for arm, repetition in recorded.items()}
     return write_flames(directory, query, profiles[Arm.BASELINE], profiles[Arm.CANDIDATE], basis)
 
 
 def _recorded(night: Night, run: Run, samples: GroupSamples) -> _Recorded:
+    """Return a recorded repetition; NexmarkError if it failed or cannot be measured."""
     from nexmark.measure.measurement import MIN_INTERVALS, steady_window
     from nexmark.measure.result_file import parse_result
 
@@ -110,21 +129,28 @@ def _recorded(night: Night, run: Run, samples: GroupSamples) -> _Recorded:
 
 
 def _profile(night: Night, recorded: _Recorded, steady: bool) -> "Profile":
-    """Return the stacks of an arm, in the steady state or over the life of its executors."""
+    """Return the stacks of an arm, with its CPU-seconds per million events.
+
+    Both cover the steady state if `steady`, else the whole life of the executors.
+    """
     from nexmark.flames.tree import Profile
 
-    cpu_s = sum(host.executors[-1] for host in recorded.series)
+    cpu_s = sum(series.executors[-1] for series in recorded.series)
     events, window = recorded.result.input_rows, recorded.window if steady else None
     if window is not None:
         cpu_s = sum(
-            host.between(host.executors, window.start, window.end) for host in recorded.series
+            series.between(series.executors, window.start, window.end) for series in recorded.series
         )
         events = window.events
     return Profile(_stacks(night, recorded.run, window), cpu_s / events * 1e6)
 
 
 def _stacks(night: Night, run: Run, window: "SteadyWindow | None") -> Mapping[tuple[str, ...], int]:
-    """Return the stacks of all executors of a repetition; clocks of hosts may differ from ours."""
+    """Return the stacks of all executors of a repetition, each with its number of samples.
+
+    Only samples within `window` count; None counts all. The window is moved by the offset of each
+    host's clock from the clock of this machine.
+    """
     from nexmark.flames.jfr import read_recording
     from nexmark.flames.tree import collapse
 
@@ -137,12 +163,12 @@ def _stacks(night: Night, run: Run, window: "SteadyWindow | None") -> Mapping[tu
         )
     counts: Counter[tuple[str, ...]] = Counter()
     for recording in recordings:
-        ahead, within = 0.0, None
+        offset_s, host_window = 0.0, None
         if recording.parent.name in night.spark_cluster.sampled_hosts:
-            ahead = clock_offset_s(night.files.group(FLAMES), recording.parent.name)
+            offset_s = clock_offset_s(night.files.group(FLAMES), recording.parent.name)
         if window is not None:
-            within = replace(window, start=window.start + ahead, end=window.end + ahead)
-        counts += collapse(read_recording(recording), within, str(recording))
+            host_window = replace(window, start=window.start + offset_s, end=window.end + offset_s)
+        counts += collapse(read_recording(recording), host_window, str(recording))
     if not counts:
         raise NexmarkError(f"the recordings of the {run.arm} have no sample; see {directory.path}")
     return counts

@@ -1,4 +1,4 @@
-"""Records a night in the results database: its beginning, each query, or all that is lacking."""
+"""Record a night in the results database: its beginning, each query, or all that is lacking."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -46,27 +46,27 @@ def results_of(night: Night) -> "Iterator[Store]":
 
 
 def record_night(night: Night, deployments: Deployments) -> None:
-    """Record that the night has begun, and on which builds."""
+    """Record that the night has begun, with the builds that it measures."""
     with results() as store:
         store.record_night(night_record(night, deployments, datetime.now(UTC)))
 
 
 def night_record(night: Night, deployments: Deployments, started: datetime) -> "NightRecord":
-    """Return what the results database has of a night as it begins."""
+    """Return the record with which a night begins in the results database."""
     from nexmark.store import BuildRecord, NightRecord
 
-    def recorded(each: Deployment) -> BuildRecord:
-        return BuildRecord(each.build, each.spark_version, each.source)
+    def build_of(deployment: Deployment) -> BuildRecord:
+        return BuildRecord(deployment.build, deployment.spark_version, deployment.source)
 
-    deployment = deployments.candidate
+    candidate = deployments.candidate
     return NightRecord(
         dag_id=night.dag_id,
         run_id=night.run_id,
         engine=night.engine.name,
         workload=night.workload.name,
         cluster=night.cluster.name,
-        build=recorded(deployment),
-        jobs=deployment.program,
+        build=build_of(candidate),
+        jobs=candidate.program,
         workload_spec=night.workload.model_dump(mode="json"),
         cluster_spec=night.cluster.model_dump(mode="json"),
         queries=night.queries,
@@ -74,20 +74,20 @@ def night_record(night: Night, deployments: Deployments, started: datetime) -> "
         directory=night.directory,
         started=started,
         mode=night.mode,
-        baselines={query: each.build for query, each in deployments.baselines.items()},
+        baselines={query: baseline.build for query, baseline in deployments.baselines.items()},
         seed=night.seed,
         gate_spec=night.gate.model_dump(mode="json"),
         candidate_conf=night.candidate_conf,
         teaches=night.teaches,
-        baseline_builds=[recorded(each) for each in deployments.baselines.values()],
+        baseline_builds=[build_of(baseline) for baseline in deployments.baselines.values()],
     )
 
 
 def record_lacking(night: Night, store: "Store", say: Say) -> int:
-    """Record what the database lacks of a night that has run; return the number of its parts.
+    """Record the parts of a night that the database lacks; return their number.
 
-    A part is the night itself, a query, a later round, the flame graphs, or the outcome for running
-    queries.
+    A part is the night itself, a query, a later round, the repetitions with a flight recorder, or
+    whether running queries survive the upgrade.
     """
     parts = 0
     if not store.recorded(night.name):
@@ -100,14 +100,15 @@ def record_lacking(night: Night, store: "Store", say: Say) -> int:
         parts += 1
     outcomes = night.files.upgrade_outcomes()
     known = {(row.query, row.outcome, row.reason) for row in store.compatibility(night.name)}
-    if outcomes and {(each.query, each.outcome, each.reason) for each in outcomes} != known:
+    kept = {(outcome.query, outcome.outcome, outcome.reason) for outcome in outcomes}
+    if kept and kept != known:
         store.record_compatibility(night.name, _compatibility_rows(outcomes))
         parts += 1
     return parts
 
 
 def lacking(night: Night, store: "Store") -> list[str]:
-    """Return the queries and later groups that are not whole in the database."""
+    """Return the queries and later groups of which the database lacks a repetition or a check."""
     rows = store.repetitions(night.name, leave_out=("batch_list", "confs"))
     recorded = {(row.query, row.arm, row.stage, row.number) for row in rows}
     validated = {row.query for row in store.validations(night.name)}
@@ -125,23 +126,31 @@ def lacking(night: Night, store: "Store") -> list[str]:
 
 
 def record_group(night: Night, group: str, store: "Store", say: Say) -> None:
-    """Measure and record every planned repetition of a query, or of a later group."""
+    """Measure and record every planned repetition of a query, or of a later group.
+
+    Args:
+        night: The night.
+        group: The query, the later round, or `flames`.
+        store: The results database.
+        say: Called with a line on each repetition.
+    """
     from nexmark.store import ValidationRecord
 
     verification = Verification.read(night.query_dir(group))
     if verification is not None:
         store.record_validation(ValidationRecord(night.name, group, **dict(verification)))
     store.record_canary(night.name, canary_records(night, group))
-    # Apart: what was recorded with the flight recorder has no say in which results are right.
-    apart = grouped(runs_of(night, group), lambda run: (run.query, run.stage == PROFILED))
-    for runs in apart.values():
+    # Repetitions with a flight recorder are a set of their own: they have no vote on which result
+    # is right.
+    sets = grouped(runs_of(night, group), lambda run: (run.query, run.stage == PROFILED))
+    for runs in sets.values():
         for repetition in repetition_records(night, runs, store):
             store.record_repetition(repetition)
             say(f"{position(night, repetition.query)} {summary(repetition, night)}")
 
 
 def canary_records(night: Night, group: str) -> "list[CanaryRow]":
-    """Return the readings of the canary around a group, for the results database."""
+    """Return the rows of the canary's readings before and after a group."""
     from nexmark.store.table_rows import CanaryRow
 
     records = []
@@ -161,7 +170,7 @@ def canary_records(night: Night, group: str) -> "list[CanaryRow]":
 
 
 def summary(repetition: "RepetitionRecord", night: Night) -> str:
-    """Return one line on a repetition."""
+    """Return the line that is printed for a repetition: its figures, or why it has none."""
     arm = "" if repetition.arm == Arm.CANDIDATE else f" ({repetition.arm})"
     stages = {FIRST_ROUND: f"/{night.workload.repetitions}", PROFILED: ", recorded"}
     of = stages.get(repetition.stage, f", round {repetition.stage}")
@@ -180,8 +189,8 @@ def summary(repetition: "RepetitionRecord", night: Night) -> str:
     assert measurement is not None
     metrics = ((metric_of(name), value) for name, value in measurement.figures.items())
     more = "".join(f", {metric.heading} {value:,.1f}" for metric, value in metrics if metric.tabled)
-    without = repetition.parts_problem
-    lacking = f"; no operators: {without}" if without else ""
+    problem = repetition.parts_problem
+    lacking = f"; no operators: {problem}" if problem else ""
     return (
         f"{label}{again}: {measurement.events:,} events in {measurement.wall_s:.1f} s, "
         f"{measurement.cores:.2f} cores, {measurement.cpu_s_per_mevent:.1f} CPU-s per million "
@@ -190,9 +199,10 @@ def summary(repetition: "RepetitionRecord", night: Night) -> str:
 
 
 def record_upgrades(night: Night, outcomes: Sequence[UpgradeOutcome]) -> None:
-    """Keep whether running queries survive in the run directory, and record it.
+    """Write to the run directory whether running queries survive the upgrade, and record it.
 
-    A database that fails does not end a check of minutes: `record_lacking` records what is kept.
+    The check takes minutes, so an error of the database does not end it: `record_lacking` records
+    the outcomes from the run directory later.
     """
     from nexmark.store import StoreError
 
@@ -205,7 +215,7 @@ def record_upgrades(night: Night, outcomes: Sequence[UpgradeOutcome]) -> None:
 
 
 def _compatibility_rows(outcomes: Sequence[UpgradeOutcome]) -> "list[CompatibilityRow]":
-    """Return the rows of the results database."""
+    """Return the rows of the outcomes for the results database."""
     from nexmark.store.table_rows import CompatibilityRow
 
     return [

@@ -1,4 +1,4 @@
-"""Says after each pair where the interval of its query stands, for the person who waits."""
+"""Print after each pair where the interval of its query stands, for the person who waits."""
 
 from nexmark.errors import NexmarkError
 from nexmark.model import ARMS, CPU, PROFILED, Arm, Basis, Mode, common_basis, grouped
@@ -11,10 +11,10 @@ from nexmark.verdict.standing import standing_of
 
 
 def standing_line(night: Night) -> str:
-    """Return where the query of the newest application stands; '' if it has not ended a pair.
+    """Return where the query of the newest application stands; '' if that has ended no pair.
 
-    It is known only while the samples are on this machine, and CPU time decides. Repetitions that
-    cannot be measured yet are left out.
+    Return '', too, if the night has no pairs, if a metric other than CPU time decides, or if no
+    samples have reached this machine yet. Repetitions that cannot be measured yet are left out.
     """
     if night.mode != Mode.PAIRED or night.gate.metric != CPU:
         return ""
@@ -31,7 +31,7 @@ def standing_line(night: Night) -> str:
 
 
 def _compared_runs(night: Night) -> list[Run]:
-    """Return the repetitions, planned so far, that are compared with each other."""
+    """Return the repetitions of both arms that are planned so far, but not the recorded ones."""
     groups = later_groups(night.gate)
     planned = [run for query in night.queries for run in first_runs(night, query)]
     planned += [run for group in groups for run in runs_of(night, group)]
@@ -39,30 +39,35 @@ def _compared_runs(night: Night) -> list[Run]:
 
 
 def _ratios(night: Night, runs: list[Run]) -> list[float]:
-    """Return the ratio of CPU time of each whole pair among `runs`, which are of one query."""
+    """Return the ratio candidate / baseline of CPU time of each whole pair among `runs`.
+
+    `runs` are of one query.
+    """
     from nexmark.measure.result_file import parse_result
 
     measurements = {}
-    for group, of_group in grouped(runs, lambda run: run.group).items():
+    for group, runs_of_group in grouped(runs, lambda run: run.group).items():
         samples = GroupSamples.read(night, group)
         if samples.problem is not None:
             continue
-        for run in of_group:
+        for run in runs_of_group:
             directory = night.files.application(run)
             try:
                 written = directory.result() or {}
                 result = parse_result(written, str(directory.result_file))
                 label = str(written.get("label", directory.result_file))
-                series = [each for each, _ in samples.series(result, label)]
+                series = [series_of_host for series_of_host, _ in samples.series(result, label)]
                 measurements[run] = measured(night, result, series)
             except (NexmarkError, OSError, ValueError):
                 continue
-    basis = common_basis(each.cpu_s_per_mevent_steady for each in measurements.values())
+    basis = common_basis(
+        measurement.cpu_s_per_mevent_steady for measurement in measurements.values()
+    )
     figures = {
-        run: each.cpu_s_per_mevent_steady
+        run: measurement.cpu_s_per_mevent_steady
         if basis == Basis.STEADY
-        else each.cpu_s_per_mevent_application
-        for run, each in measurements.items()
+        else measurement.cpu_s_per_mevent_application
+        for run, measurement in measurements.items()
     }
     pairs = grouped(figures, lambda run: (run.stage, run.number)).values()
     ratios = []

@@ -1,15 +1,15 @@
-"""From what an application left in its directory to the record of a repetition.
+"""Make the record of a repetition from the files that its application left in its directory.
 
-A repetition that was planned is never left out: it is right, wrong, unmeasured or not there, and
-its record says which and why. It is right if it has read all events, and has put out the rows, by
-number and an order-free digest,
+A planned repetition is never left out: its record says whether it is right, wrong, not measured or
+missing, and why. A repetition is right if it has read all events, and if the number and the
+order-free digest of its output rows are equal to the number and digest
 
 - of the verified result, where the verification run read the same events (workload `smoke`) and the
-  query appends: it puts every row out once, so the digest does not depend on the batches;
+  query is in append mode: it writes every row once, so the digest does not depend on the batches;
 - else of the accepted baseline of the same events and batches, if there is one;
 - else of more than half of the repetitions; without a majority none of them is right.
 
-Without a digest (q12, whose windows use processing time) only the events are checked.
+Without a digest (q12, whose windows use processing time) only the number of events is checked.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ _Key = TypeVar("_Key")
 
 @dataclass(frozen=True)
 class Produced:
-    """The input and output of one application; `digest` is None where there is none."""
+    """The number of input and output rows of one application, and the digest of its output.
+
+    `digest` is None for a query whose output has no digest (q12).
+    """
 
     input_rows: int
     output_rows: int
@@ -53,7 +56,7 @@ class Produced:
 
 
 class ResultOutput(BaseModel):
-    """What the rows of a repetition are compared by, of its result file."""
+    """The fields of a result file by which the rows of repetitions are compared."""
 
     formulation: str
     output_mode: str
@@ -63,13 +66,13 @@ class ResultOutput(BaseModel):
 
     @property
     def produced(self) -> Produced:
-        """Return the input and the output alone."""
+        """Return the numbers of rows and the digest alone."""
         return Produced(self.input_rows, self.output_rows, self.digest)
 
 
 @dataclass(frozen=True)
 class Expected:
-    """The right digest and row count, and where they are from, for messages."""
+    """The right digest and number of rows; `origin` names their source in messages."""
 
     output_rows: int
     digest: str
@@ -81,7 +84,8 @@ def faults(
 ) -> dict[_Key, str]:
     """Return the problem of each wrong repetition in one line, by its key.
 
-    `events` is the number of events that each should read; `expected` None where nothing is known.
+    `events` is the number of events of the workload. `expected` is the right output; None to take
+    the output of most repetitions.
     """
     problems = {
         key: f"read {each.input_rows} of {events} events"
@@ -96,7 +100,7 @@ def faults(
     if expected is None:
         expected = _majority(whole)
         if expected is None:
-            digests = ", ".join(sorted({str(p.digest) for p in whole.values()}))
+            digests = ", ".join(sorted({str(each.digest) for each in whole.values()}))
             return problems | dict.fromkeys(whole, f"the repetitions disagree: digests {digests}")
     for key, each in whole.items():
         if (each.digest, each.output_rows) != (expected.digest, expected.output_rows):
@@ -108,7 +112,8 @@ def faults(
 
 
 def _majority(produced: Mapping[_Key, Produced]) -> Expected | None:
-    counts = Counter((p.digest, p.output_rows) for p in produced.values())
+    """Return the output of more than half of the repetitions; None without such a majority."""
+    counts = Counter((each.digest, each.output_rows) for each in produced.values())
     for (digest, rows), count in counts.most_common(1):
         if 2 * count > len(produced):
             return Expected(rows, str(digest), "most repetitions' result")
@@ -119,7 +124,7 @@ def repetition_records(night: Night, runs: Sequence[Run], store: Store) -> list[
     """Return the record of each of `runs`, which are of one query and have ended."""
     (query,) = {run.query for run in runs}
     verification = Verification.read(night.query_dir(query))
-    results = {run: left for run in runs if (left := result_of(night, run)) is not None}
+    results = {run: result for run in runs if (result := result_of(night, run)) is not None}
     wrong = _wrong(night, query, results, verification, store)
     samples = {name: GroupSamples.read(night, name) for name in {run.group for run in runs}}
     positions = _positions(night, runs)
@@ -132,18 +137,18 @@ def repetition_records(night: Night, runs: Sequence[Run], store: Store) -> list[
 
 
 def _positions(night: Night, runs: Sequence[Run]) -> dict[Run, int]:
-    """Return the place of each of `runs` by when it ran, from 1; none of what never started.
+    """Return the place of each of `runs`, from 1, in the order in which they really ran.
 
-    A repetition that was tried again ran when it was tried last, behind those that went on
-    meanwhile: so this is not always the order that was planned.
+    A repetition that never started has no place. A repetition that was tried again has the place
+    of its last try, so the order may differ from the plan.
     """
-    ran = night.files.last_spans()
-    began = {run: ran[run.label].start for run in runs if run.label in ran}
-    return {run: place for place, run in enumerate(sorted(began, key=began.__getitem__), start=1)}
+    spans = night.files.last_spans()
+    starts = {run: spans[run.label].start for run in runs if run.label in spans}
+    return {run: place for place, run in enumerate(sorted(starts, key=starts.__getitem__), start=1)}
 
 
 def result_of(night: Night, run: Run) -> Json | None:
-    """Return the content of the result file of a repetition, None if it has none."""
+    """Return the content of the result file of a repetition; None if it has no such file."""
     return night.files.application(run).result()
 
 
@@ -154,7 +159,17 @@ def _wrong(
     verification: Verification | None,
     store: Store,
 ) -> dict[Run, str]:
-    """Return what is wrong with the rows of repetitions; the slowed ones have read other events."""
+    """Return by repetition what is wrong with its rows.
+
+    Repetitions of the arm `slowed` are not checked: they have read more events.
+
+    Args:
+        night: The night.
+        query: The query of all repetitions.
+        results: The content of the result file of each repetition.
+        verification: The outcome of the expectations; None if there is none.
+        store: The results database, for the accepted baseline.
+    """
     if not kind_of(night.workload).compares_digests:
         return {}
     runs = [run for run in results if run.arm != Arm.SLOWED]
@@ -172,7 +187,16 @@ def _wrong(
 def _verified(
     night: Night, query: str, timed: ResultOutput, verification: Verification | None
 ) -> Expected | None:
-    """Return the verified result of the events that were timed, for append queries."""
+    """Return the output of the verification run, if the timed runs must have the same output.
+
+    They must if they read the same events, and if the query is in append mode.
+
+    Args:
+        night: The night.
+        query: The query.
+        timed: The output of a timed repetition.
+        verification: The outcome of the expectations; None if there is none.
+    """
     if not (night.workload.verifies_the_timed_input(query) and timed.output_mode == "append"):
         return None
     result = night.files.group(query).verify.result()
@@ -185,7 +209,14 @@ def _verified(
 
 
 def _accepted(night: Night, query: str, timed: ResultOutput, store: Store) -> Expected | None:
-    """Return the accepted baseline's output, where it ran the same jobs over the same events."""
+    """Return the accepted baseline's output, if it ran the same jobs over the same events.
+
+    Args:
+        night: The night.
+        query: The query.
+        timed: The output of a timed repetition.
+        store: The results database.
+    """
     place = (night.engine.name, night.workload.name, night.cluster.name)
     accepted = store.accepted(*place, datetime.now(UTC)).get(query)
     if accepted is None:
@@ -203,17 +234,25 @@ def _accepted(night: Night, query: str, timed: ResultOutput, store: Store) -> Ex
 def _absent(
     night: Night, run: Run, position: int | None, verification: Verification | None
 ) -> RepetitionRecord:
+    """Return the record of a repetition without a result file, with the reason.
+
+    Args:
+        night: The night.
+        run: The repetition.
+        position: Its place in the order in which its query's repetitions ran; None if it never
+            started.
+        verification: The outcome of the expectations; None if there is none.
+    """
     from nexmark.store import RepetitionRecord
 
     group = night.files.group(run.query)
     if group.has_failed:
         reason = f"not run, because it could not be prepared: {group.failure()}"
     elif verification is None and group.verify.result_file.exists():
-        why = group.verify.failure("the task `expectations` was not run, or killed")
-        reason = f"not run, because the result could not be compared with the reference: {why}"
+        failure = group.verify.failure("the task `expectations` was not run, or killed")
+        reason = f"not run, because the result could not be compared with the reference: {failure}"
     elif verification is None:
-        why = group.verify.failure()
-        reason = f"not run, because the verification run failed: {why}"
+        reason = f"not run, because the verification run failed: {group.verify.failure()}"
     elif not verification.success:
         reason = "not run, because the result is wrong"
     else:
@@ -229,15 +268,15 @@ def _measured(
     samples: GroupSamples,
     wrong: str | None,
 ) -> RepetitionRecord:
-    """Return the record of a repetition that has left a result.
+    """Return the record of a repetition with a result file: with its measurement, or the reason.
 
     Args:
         night: The night.
         run: The repetition.
-        position: Its place among the repetitions of its query and stage, by when it ran, from 1.
+        position: Its place in the order in which its query's repetitions ran; None if unknown.
         result: The content of its result file.
         samples: The samples of its group.
-        wrong: What is wrong with its rows; None where they are right.
+        wrong: What is wrong with its rows; None if they are right.
     """
     from nexmark.measure.result_file import parse_result
     from nexmark.store import RepetitionRecord
@@ -274,7 +313,7 @@ def _measured(
         return dataclasses.replace(unmeasured, invalid=wrong or str(error))
     parts: list[Part] = []
     parts_problem = None
-    if measurement.latency is None:  # else the batches of the result are none of Spark's
+    if measurement.latency is None:  # a paced run's result has no batches of Spark's
         parts, parts_problem = event_log_parts(events, result, measurement)
     if run.arm == Arm.SLOWED:
         measurement = _as_if_fewer(measurement, night.workload.size_of(run.query).events)
@@ -290,7 +329,10 @@ def _measured(
 
 
 def measured(night: Night, result: RunResult, series: Sequence[CpuSeries]) -> Measurement:
-    """Return the figures of a repetition; NexmarkError where it cannot be measured."""
+    """Return the figures of a repetition; NexmarkError if it cannot be measured.
+
+    `series` has the CPU of each host.
+    """
     from nexmark.measure.measurement import MIN_INTERVALS, measure_series
 
     return measure_series(
@@ -306,9 +348,9 @@ def measured(night: Night, result: RunResult, series: Sequence[CpuSeries]) -> Me
 def event_log_parts(
     events: Path, result: Mapping[str, JsonValue], measurement: Measurement
 ) -> tuple[list[Part], str | None]:
-    """Return the parts of the work by the event log, and why there are none, if there are none.
+    """Return the parts of the work from the event log, and the reason if there are none.
 
-    An unreadable log does no harm to a repetition.
+    A repetition counts even if its event log cannot be read.
     """
     from nexmark.measure.operator_times import repetition_parts
 
@@ -319,18 +361,21 @@ def event_log_parts(
 
 
 def read_rate(result: RunResult, measurement: Measurement) -> float:
-    """Records per second that a query reads from its topic, by all of its scans together."""
+    """Return how many records per second all scans of a query together read from its topic."""
     scans = max(1, result.plan_text.count("StreamingRelation kafka"))
     return (measurement.steady_throughput or measurement.throughput) * scans
 
 
 def _as_if_fewer(measurement: Measurement, events: int) -> Measurement:
-    """Return the repetition of a seeded slowdown: its additional events count as none."""
-    more = measurement.events / events
+    """Return the measurement of a seeded slowdown as if it had read only `events` events.
+
+    So the CPU time of its additional events looks like a slowdown.
+    """
+    factor = measurement.events / events
     steady = measurement.cpu_s_per_mevent_steady
     return dataclasses.replace(
         measurement,
-        cpu_s_per_mevent=measurement.cpu_s_per_mevent * more,
-        cpu_s_per_mevent_steady=None if steady is None else steady * more,
-        cpu_s_per_mevent_application=measurement.cpu_s_per_mevent_application * more,
+        cpu_s_per_mevent=measurement.cpu_s_per_mevent * factor,
+        cpu_s_per_mevent_steady=None if steady is None else steady * factor,
+        cpu_s_per_mevent_application=measurement.cpu_s_per_mevent_application * factor,
     )

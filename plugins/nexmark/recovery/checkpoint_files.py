@@ -16,15 +16,16 @@ from urllib.request import ProxyHandler, build_opener
 
 from nexmark.errors import NexmarkError
 
-_HERE = build_opener(ProxyHandler({}))
-"""Asks this machine, whatever proxy the environment names."""
+_DIRECT = build_opener(ProxyHandler({}))
+"""Opens URLs of this machine without the proxy that the environment may name."""
 _CALL_S = 30
+"""Seconds in which HDFS has to answer a call."""
 
 Moment = Literal["start", "restore", "batch", "upload", "commit"]
 
 
 class File(NamedTuple):
-    """A file: its bytes, and when it was modified, in seconds since 1970."""
+    """The size of a file in bytes, and when it was modified, in seconds since 1970."""
 
     size: int
     modified: float
@@ -54,10 +55,14 @@ class HdfsDirectory:
         return HdfsDirectory(self.name_node, self.web, f"{self.path}/{name}")
 
     def files(self, below: str = "") -> Iterator[tuple[str, File]]:
-        """Return each file by its path in the directory; NexmarkError if HDFS does not answer."""
+        """Yield each file below the directory with its path in it.
+
+        NexmarkError if HDFS does not answer. `below` is the path of a directory in this one, with
+        a slash before it: only its files are returned, by their paths in this directory.
+        """
         url = f"{self.web}/webhdfs/v1{quote(self.path + below)}?op=LISTSTATUS"
         try:
-            with _HERE.open(url, timeout=_CALL_S) as answer:
+            with _DIRECT.open(url, timeout=_CALL_S) as answer:
                 entries = json.load(answer)["FileStatuses"]["FileStatus"]
         except OSError as error:
             if isinstance(error, HTTPError) and error.code == HTTPStatus.NOT_FOUND:
@@ -71,24 +76,24 @@ class HdfsDirectory:
                 yield name[1:], File(each["length"], each["modificationTime"] / 1000)
 
 
-Place = Path | HdfsDirectory
-"""Where a checkpoint is."""
+CheckpointDirectory = Path | HdfsDirectory
+"""The directory of a checkpoint, or a directory below it."""
 
 
-def files(place: Place) -> dict[str, File]:
+def files(directory: CheckpointDirectory) -> dict[str, File]:
     """Return the files below a directory by their path in it; none if there is no such directory.
 
     Files and directories may come and go while this function reads: ``os.walk`` passes over a
     directory that vanishes, where ``Path.glob`` would fail.
     """
-    if not isinstance(place, Path):
-        return dict(place.files())
-    paths = (Path(at, name) for at, _, names in os.walk(place) for name in names)
-    by_path = {str(path.relative_to(place)): _file(path) for path in paths}
+    if not isinstance(directory, Path):
+        return dict(directory.files())
+    paths = (Path(parent, name) for parent, _, names in os.walk(directory) for name in names)
+    by_path = {str(path.relative_to(directory)): _file(path) for path in paths}
     return {name: file for name, file in by_path.items() if file}
 
 
-def is_committed(checkpoint: Place, batch: int) -> bool:
+def is_committed(checkpoint: CheckpointDirectory, batch: int) -> bool:
     """Tell whether a batch was committed.
 
     Callers ask many times a second, so on a local disk this looks at one file only.
@@ -99,20 +104,23 @@ def is_committed(checkpoint: Place, batch: int) -> bool:
     return str(batch) in files(directory)
 
 
-def commits(checkpoint: Place) -> dict[int, float]:
+def commits(checkpoint: CheckpointDirectory) -> dict[int, float]:
     """Return when each batch was committed, in seconds since 1970, by the number of the batch."""
     return _times(checkpoint / "commits")
 
 
-def planned(checkpoint: Place) -> dict[int, float]:
-    """Return when each batch was planned, in seconds since 1970, by the number of the batch."""
+def planned(checkpoint: CheckpointDirectory) -> dict[int, float]:
+    """Return when the offsets of each batch were written, in seconds since 1970, by its number."""
     return _times(checkpoint / "offsets")
 
 
 def moment(
-    checkpoint: Place, committed_at_start: int, scratch: Path | None = None, since: float = 0.0
+    checkpoint: CheckpointDirectory,
+    committed_at_start: int,
+    scratch: Path | None = None,
+    since: float = 0.0,
 ) -> tuple[Moment, int]:
-    """Tell what the query was doing when it was killed, and in which batch.
+    """Return what the query was doing when it was killed, and in which batch.
 
     Args:
         checkpoint: The checkpoint of the query.
@@ -121,12 +129,12 @@ def moment(
         since: When the process was started, in seconds since 1970.
 
     Returns:
-        The number of the batch, after one of these words:
+        One of these words, and the number of the batch:
         start: the process had not planned a batch yet.
-        restore: it was loading state to `scratch`.
-        upload: it was writing the batch's state to the checkpoint.
-        commit: a state store had written its version of the batch.
-        batch: anything else.
+        restore: the process was loading state to `scratch`.
+        upload: the process was writing the batch's state to the checkpoint.
+        commit: a state store had written its version of the batch, the batch was not committed.
+        batch: the process was doing anything else.
     """
     committed = max(commits(checkpoint), default=-1)
     newest = max(planned(checkpoint), default=-1)
@@ -141,11 +149,11 @@ def moment(
     return ("commit" if any(name.startswith(version) for name in written) else "batch"), newest
 
 
-def is_uploading(checkpoint: Place, batch: int) -> bool:
+def is_uploading(checkpoint: CheckpointDirectory, batch: int) -> bool:
     """Tell whether the query is writing the state of a batch to the checkpoint.
 
-    It is, if a file of this version has a temporary name and content, or if an SST is newer than
-    the batch in a store that has no snapshot of this version yet.
+    It is, if a file of the batch's version has a temporary name and content. It is also, if a store
+    has an SST that is newer than the plan of the batch, and no snapshot of this version yet.
     """
     state, version = files(checkpoint / "state"), batch + 1
     for name, file in state.items():
@@ -162,22 +170,26 @@ def is_uploading(checkpoint: Place, batch: int) -> bool:
 
 
 def is_restoring(scratch: Path, since: float) -> bool:
-    """Tell whether a RocksDB store that was made after `since` is still loading its state."""
+    """Tell whether a RocksDB store below `scratch` is still loading its state.
+
+    Only stores that were made after `since`, in seconds since 1970, are looked at.
+    """
     for store in local_stores(scratch):
-        made = _file(store)
-        if made and made.modified > since and not any(_found(store, "workingDir*/LOCK")):
+        directory = _file(store)
+        is_new = directory is not None and directory.modified > since
+        if is_new and not any(_matching(store, "workingDir*/LOCK")):
             return True
     return False
 
 
 def local_stores(scratch: Path) -> Iterator[Path]:
     """Return the directories of RocksDB stores below Spark's directory for temporary files."""
-    return _found(scratch, "**/StateStoreId*")
+    return _matching(scratch, "**/StateStoreId*")
 
 
-def size(place: Place) -> int:
-    """Return the bytes of all files below a directory."""
-    return sum(file.size for file in files(place).values())
+def size(directory: CheckpointDirectory) -> int:
+    """Return the size of all files below a directory together, in bytes."""
+    return sum(file.size for file in files(directory).values())
 
 
 def gaps(times: Mapping[int, float]) -> dict[int, float]:
@@ -185,16 +197,20 @@ def gaps(times: Mapping[int, float]) -> dict[int, float]:
     return {batch: times[batch] - times[batch - 1] for batch in times if batch - 1 in times}
 
 
-def _found(directory: Path, pattern: str) -> Iterator[Path]:
+def _matching(directory: Path, pattern: str) -> Iterator[Path]:
+    """Yield the paths below a directory that match a pattern; also hidden ones."""
     names = iglob(pattern, root_dir=directory, recursive=True, include_hidden=True)  # noqa: PTH207
     return map(directory.joinpath, names)
 
 
-def _times(place: Place) -> dict[int, float]:
-    return {int(name): file.modified for name, file in files(place).items() if name.isdecimal()}
+def _times(directory: CheckpointDirectory) -> dict[int, float]:
+    """Return when each file that has the number of a batch as its name was modified."""
+    batches = files(directory).items()
+    return {int(name): file.modified for name, file in batches if name.isdecimal()}
 
 
 def _file(path: Path) -> File | None:
+    """Return the size and the time of a file; None if it is gone."""
     try:
         stat = path.stat()
     except FileNotFoundError:

@@ -21,6 +21,11 @@ _DAEMON = {"SPARK_DAEMON_MEMORY": "512m", "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSer
 def standalone(build: Build, work: Path, mark: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
     """Start a master and two workers with a core each; they end with the context.
 
+    Args:
+        build: The Spark build of the master and the workers.
+        work: The directory for their log and the files of executors.
+        mark: The environment variable that marks the processes of the run.
+
     Yields:
         The URL of the master, and the directory where executors have their temporary files.
     """

@@ -1,4 +1,4 @@
-"""Draw the moments at which a query is killed from a seed, and tell when the next one has come."""
+"""Draw from a seed the moments at which a query is killed, and tell when the next one has come."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from nexmark.recovery.checkpoint_files import (
-    Place,
+    CheckpointDirectory,
     commits,
     gaps,
     is_committed,
@@ -21,10 +21,14 @@ from nexmark.recovery.checkpoint_files import (
 Aim = Literal["any", "upload", "restart", "restore"]
 _AIMS: tuple[Aim, ...] = ("any", "upload", "restore", "any", "upload", "restart")
 _DEFAULT_GAP_S = 1.0
+"""The gap between two commits, in seconds, as long as fewer than two batches are committed."""
 _RESTART_S = 12.0
-"""Seconds after a restart by which its kill comes: session, plan and state take so long."""
+"""Seconds from a restart to the latest moment of a kill that hits it.
+
+Spark needs about this long to start its session, plan the query and load its state.
+"""
 _AIM_GAPS = 3.0
-"""A kill with an aim waits at most this many gaps, or times `_RESTART_S`, and then comes anyway."""
+"""A kill with an aim waits for it at most this many gaps (or times `_RESTART_S`); then it comes."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +37,11 @@ class Kill:
 
     Attributes:
         after_batch: The kill waits for the commit of this batch; -1 is the start of the query.
-        delay: How long it waits after that commit, from 0 to 1 times the gap between two commits.
+        delay: How long it waits after that commit: a part, from 0 to 1, of the gap between two
+            commits.
         aim: What it waits for in addition. any: nothing. upload: until state is being uploaded.
-            restart, restore: it waits for no commit; it hits the restart after the previous kill,
-            at a random moment or while state is being loaded.
+            restart, restore: it waits for no commit. It hits the restart after the previous kill,
+            at a random moment (restart) or while state is being loaded (restore).
     """
 
     after_batch: int
@@ -50,9 +55,10 @@ class Kill:
 
 
 def spread_kills(batches: int, at: float, times: int) -> list[Kill]:
-    """Return `times` kills, each half-way between two commits.
+    """Return `times` kills at equal distances, each half-way between two commits.
 
-    The first kill comes after the part `at` (0 to 1) of the batches.
+    `batches` is the number of batches of the run. The first kill comes after the part `at`
+    (0 to 1) of them.
     """
     step = (1 - at) / times
     after = (round(batches * (at + step * number)) - 1 for number in range(times))
@@ -60,10 +66,10 @@ def spread_kills(batches: int, at: float, times: int) -> list[Kill]:
 
 
 def kill_plan(kills: int, batches: int, seed: int) -> list[Kill]:
-    """Draw `kills` moments in a run of `batches` batches with events, in their order.
+    """Draw `kills` kills for a run of `batches` batches with events; return them in their order.
 
-    The run is cut into as many parts as there are kills, and each part has one kill. From the
-    second one on, every third kill hits a restart.
+    The run is cut into as many parts as there are kills, and each part has one kill. Every third
+    kill hits the restart after the kill before it. `seed` decides the moments.
     """
     draws = random.Random(seed)
     plan = []
@@ -77,13 +83,18 @@ def kill_plan(kills: int, batches: int, seed: int) -> list[Kill]:
 
 @dataclass
 class Trigger:
-    """The trigger of the next kill, for a process or executors that were started at `since`.
+    """The trigger of the next kill.
 
-    It looks at Spark's `checkpoint` and at its local directory `scratch`.
+    Attributes:
+        kill: The kill to come.
+        checkpoint: The directory of the checkpoint, in which Spark has its own files.
+        scratch: The local directory with the stores of the process.
+        since: When the process, or its executors, were started, in seconds since 1970.
+        draws: Draws how long after the restart the kill comes.
     """
 
     kill: Kill
-    checkpoint: Place
+    checkpoint: CheckpointDirectory
     scratch: Path
     since: float
     draws: InitVar[random.Random]
@@ -109,13 +120,13 @@ class Trigger:
         return time.monotonic() >= self._due
 
     def _is_restart_due(self) -> bool:
-        away = time.time() - self.since
+        elapsed_s = time.time() - self.since
         if self.kill.aim == "restart":
-            return away >= self._delay
+            return elapsed_s >= self._delay
         committed = commits(self.checkpoint)
         if not committed or max(committed.values()) > self.since:
-            return away >= self._delay
-        return is_restoring(self.scratch, self.since) or away >= _AIM_GAPS * _RESTART_S
+            return elapsed_s >= self._delay
+        return is_restoring(self.scratch, self.since) or elapsed_s >= _AIM_GAPS * _RESTART_S
 
     def _has_committed(self) -> bool:
         if self.kill.after_batch < 0:

@@ -1,7 +1,7 @@
-"""Start an HDFS on this machine, which holds a checkpoint for one command.
+"""Start an HDFS on this machine that holds the checkpoint of one command.
 
-It has one name node and one data node; see `nexmark_jobs/remote_fs/MiniHdfs.java`. It runs on the
-jars of the installed PySpark, whatever build writes to it.
+The HDFS has one name node and one data node; see `nexmark_jobs/remote_fs/MiniHdfs.java`. It runs
+on the jars of the installed PySpark, whatever build writes to it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from nexmark_jobs.cause import failure_cause
 from nexmark_jobs.host.processes import plain_environment
 
 JARS = "minihdfs-3.5.0"
-"""The set of jars: it has to be of the Hadoop of the installed PySpark."""
+"""The name of the set of jars; their version has to be the Hadoop of the installed PySpark."""
 CONFS = {"spark.hadoop.dfs.replication": "1"}
-"""Spark confs: there is one data node."""
+"""The Spark confs for an HDFS with one data node."""
 
 _SOURCE = Path(nexmark_jobs.__file__).parent / "remote_fs" / "MiniHdfs.java"
 _OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m")
@@ -36,6 +36,11 @@ _END_S = 20
 @contextlib.contextmanager
 def mini_hdfs(work: Path, mark: Mapping[str, str], say: Say) -> Iterator[HdfsDirectory]:
     """Start an HDFS with its data in `work`; it ends with the context, or with this process.
+
+    Args:
+        work: A directory that exists.
+        mark: The environment variable that marks the process.
+        say: Called with each line of progress.
 
     Raises:
         NexmarkError: It did not start, or its jar cannot be fetched.
@@ -54,7 +59,7 @@ def mini_hdfs(work: Path, mark: Mapping[str, str], say: Say) -> Iterator[HdfsDir
         )
     started = time.monotonic()
     try:
-        directory = _up(process, addresses, log)
+        directory = _wait_for(process, addresses, log)
         say(f"HDFS is up after {time.monotonic() - started:.1f} s")
         yield directory
     finally:
@@ -65,12 +70,13 @@ def mini_hdfs(work: Path, mark: Mapping[str, str], say: Say) -> Iterator[HdfsDir
             process.wait()
 
 
-def _up(process: subprocess.Popen[bytes], addresses: Path, log: Path) -> HdfsDirectory:
+def _wait_for(process: subprocess.Popen[bytes], addresses: Path, log: Path) -> HdfsDirectory:
+    """Wait until HDFS has written its two URLs to the file `addresses`; return its root."""
     deadline = time.monotonic() + _START_S
     while not addresses.exists():
         if process.poll() is not None or time.monotonic() > deadline:
-            why = failure_cause(log.read_text(errors="replace"), process.poll())
-            raise NexmarkError(f"--checkpoint hdfs: HDFS did not start: {why[:300]}")
+            cause = failure_cause(log.read_text(errors="replace"), process.poll())
+            raise NexmarkError(f"--checkpoint hdfs: HDFS did not start: {cause[:300]}")
         time.sleep(_POLL_S)
     name_node, web = addresses.read_text().split()
     return HdfsDirectory(name_node.rstrip("/"), web.rstrip("/"))

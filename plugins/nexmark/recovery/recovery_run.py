@@ -1,4 +1,4 @@
-"""Run a query with kills, from its arguments to the cost of each kill and the check of its rows."""
+"""Run a query with kills: return the cost of each kill, and whether its rows are right."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nexmark.engines.short_runs import C1, untimed_options
 from nexmark.expectations.contract import contract
 from nexmark.expectations.suites import validate
 from nexmark.model import Say
-from nexmark.recovery.checkpoint_files import Place, commits, size
+from nexmark.recovery.checkpoint_files import CheckpointDirectory, commits, size
 from nexmark.recovery.daemons import standalone
 from nexmark.recovery.kill_plan import Kill, kill_plan
 from nexmark.recovery.mini_hdfs import CONFS, mini_hdfs
@@ -40,20 +40,22 @@ _PARTITIONS = 2
 
 @dataclass(frozen=True)
 class RecoveryOptions:
-    """The run to kill.
+    """The run of a query that is killed.
 
     Attributes:
         query: The query.
         kills: The number of kills.
         events, tps, seed, rows_per_batch: The generated input; the seed draws the kills, too.
         state: The state store, hdfs or rocksdb.
-        changelog: Whether RocksDB uploads changes in place of snapshots.
+        changelog: Whether RocksDB uploads changelogs in place of snapshots.
         kill: The processes that a kill hits.
         remote: The storage of the checkpoint; None is the local disk.
-        hdfs: Whether the checkpoint is in an HDFS of this run, which ends with it.
-        pace_s: Seconds from the start of one batch to the start of the next; 0 is at once.
+        hdfs: Whether the checkpoint is in an HDFS that starts and ends with this run.
+        pace_s: Seconds from the start of one batch to the start of the next; 0 starts each batch
+            when the one before it has ended.
         conf: More Spark confs.
-        servers: Kafka's brokers, for rows that go to a topic; None writes them as Parquet.
+        servers: The addresses of Kafka's brokers, if the rows go to a topic; None if they go to
+            Parquet files.
         untimed: Whether nobody reads the run's times, so that its JVMs may start quicker.
     """
 
@@ -80,7 +82,7 @@ class RecoveryOptions:
 
     @property
     def confs(self) -> dict[str, str]:
-        """Return the Spark confs of the state store, and those that were given."""
+        """Return the Spark confs of the state store, and those of `conf`, which come last."""
         return state_confs(self.state, changelog=self.changelog) | dict(self.conf)
 
 
@@ -124,7 +126,7 @@ def recover(
     if options.servers:
         from nexmark.kafka.jars import connector
 
-        connector(build.version, say)  # a build without one is refused before anything starts
+        connector(build.version, say)  # refuses a build without a connector before anything starts
     out.mkdir(parents=True, exist_ok=True)
     repeated = None
     with ExitStack() as stack:
@@ -136,18 +138,12 @@ def recover(
         if options.servers:
             kafka, topic = stack.enter_context(row_topic(options.servers))
             sink = ["--sink", f"kafka:{topic}", "--bootstrap-servers", options.servers]
-        pace = ["--pace", str(options.pace_s)] if options.pace_s else []
-        arguments = [
-            "--query",
-            options.query,
-            *options.input,
-            *sink,
-            "--rows-per-batch",
-            str(options.rows_per_batch),
-            *pace,
-        ]
+        arguments = ["--query", options.query, *options.input, *sink]
+        arguments += ["--rows-per-batch", str(options.rows_per_batch)]
+        if options.pace_s:
+            arguments += ["--pace", str(options.pace_s)]
         batches = -(-options.events // options.rows_per_batch)
-        checkpoint: Place = out / "checkpoint"
+        checkpoint: CheckpointDirectory = out / "checkpoint"
         if options.hdfs:
             checkpoint = stack.enter_context(mini_hdfs(work, mark, say)) / "checkpoint"
         with _launching(build, options, work, mark, say) as launcher:
@@ -220,7 +216,7 @@ def _launching(
         yield launcher if options.kill == "driver" else replace(launcher, master=CLUSTER)
 
 
-def _url(options: RecoveryOptions, checkpoint: Place) -> str:
+def _url(options: RecoveryOptions, checkpoint: CheckpointDirectory) -> str:
     """Return the URL or path of the checkpoint, as Spark takes it."""
     if not isinstance(checkpoint, Path):
         return checkpoint.url
@@ -228,6 +224,7 @@ def _url(options: RecoveryOptions, checkpoint: Place) -> str:
 
 
 def _as_json(remote: RemoteStorage | None) -> dict[str, Any]:
+    """Return the storage of the checkpoint for the output of the command; None is the disk."""
     if remote is None:
         return {"kind": "local"}
     fault = str(remote.fault) if remote.fault else None
@@ -235,16 +232,20 @@ def _as_json(remote: RemoteStorage | None) -> dict[str, Any]:
 
 
 def splits_of(story: Story, committed: Mapping[int, float], pace_s: float = 0.0) -> dict[str, Any]:
-    """Return the cost of a query's kills and commits; `committed` has the moment of each batch."""
+    """Return the cost of a query's kills and commits.
+
+    `committed` is the moment of each batch's commit, in seconds since 1970. `pace_s` is the time
+    from one batch to the next, in seconds; 0 if batches were not paced.
+    """
     start = story.attempts[0].started
     ends = [*(kill.at for kill in story.killed[1:]), float("inf")]
     kills = []
     for number, (kill, until) in enumerate(zip(story.killed, ends, strict=False), start=1):
-        there = kill.attempt < len(story.attempts)
-        progress = story.attempts[kill.attempt].progress if there else []
-        if there and kill.restarted is not None:
+        has_started = kill.attempt < len(story.attempts)
+        batches = story.attempts[kill.attempt].progress if has_started else []
+        if has_started and kill.restarted is not None:
             kill = replace(kill, restarted=story.attempts[kill.attempt].started)
-        kills.append(kill_split(number, kill, start, committed, progress, until, pace_s))
+        kills.append(kill_split(number, kill, start, committed, batches, until, pace_s))
     return {
         "kills": kills,
         "regular_gap_s": regular_gap(committed, [kill.at for kill in story.killed]),
@@ -254,9 +255,10 @@ def splits_of(story: Story, committed: Mapping[int, float], pace_s: float = 0.0)
 
 @contextmanager
 def row_topic(servers: str) -> Iterator[tuple[KafkaCluster, str]]:
-    """Create a topic for output rows with one partition, so that they keep their order.
+    """Create a topic for output rows; yield Kafka's cluster and the name of the topic.
 
-    The topic is removed at the end of the context.
+    The topic has one partition, so that the rows keep their order. It is deleted at the end of the
+    context.
     """
     from nexmark.kafka.topics import KafkaCluster
 
@@ -269,13 +271,13 @@ def row_topic(servers: str) -> Iterator[tuple[KafkaCluster, str]]:
 
 
 def table_of(values: Iterable[str | bytes], query: str, target: Path) -> int:
-    """Write the final table to `target`, a new directory.
+    """Write the final table of a query to `target`, a new directory.
 
-    `values` are rows as JSON, in their order. A later row replaces an earlier one of the same key;
-    without a key, equal rows count once.
+    `values` are the query's output rows as JSON, in their order. A later row replaces an earlier
+    one with the same key. For a query without a key, equal rows are written once.
 
     Returns:
-        How many rows came again, equal in all columns.
+        The number of rows that are equal to an earlier row in all columns.
     """
     import duckdb
 
@@ -292,15 +294,15 @@ def table_of(values: Iterable[str | bytes], query: str, target: Path) -> int:
     of_key = f"PARTITION BY {', '.join(key)} ORDER BY n DESC" if key else f"PARTITION BY {names}"
     with duckdb.connect() as database:
         database.execute(
-            f"CREATE TABLE found AS SELECT n, {casts} FROM read_json(?, columns = "
+            f"CREATE TABLE output AS SELECT n, {casts} FROM read_json(?, columns = "
             f"{{n: 'BIGINT', row: 'STRUCT({row})'}}, format = 'newline_delimited')",
             [str(lines)],
         )
         database.execute(
-            f"COPY (SELECT {names} FROM found QUALIFY row_number() OVER ({of_key}) = 1) "
+            f"COPY (SELECT {names} FROM output QUALIFY row_number() OVER ({of_key}) = 1) "
             f"TO '{target / 'part-0.parquet'}'"
         )
-        counted = f"SELECT count(*) - count(DISTINCT ({names})) FROM found"
-        (repeated,) = database.execute(counted).fetchone() or (0,)
+        count_repeated = f"SELECT count(*) - count(DISTINCT ({names})) FROM output"
+        (repeated,) = database.execute(count_repeated).fetchone() or (0,)
     lines.unlink()
     return int(repeated)

@@ -1,7 +1,7 @@
-"""Stand in for remote storage: the local disk with latency, bandwidth and faults, for any build.
+"""Give any build a remote storage: the local disk, with the latency, bandwidth and faults of one.
 
-See `nexmark_jobs/remote_fs/SlowFileSystem.java`. It is compiled where it is used, with the JDK of
-this machine against the Hadoop of the build.
+See `nexmark_jobs/remote_fs/SlowFileSystem.java`. This machine compiles it with its JDK, against
+the Hadoop of the build.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ _SOURCE = Path(nexmark_jobs.__file__).parent / "remote_fs" / "SlowFileSystem.jav
 _CLASS = "SlowFileSystem"
 _COMPILE_S = 300
 SEED_CONF = "spark.hadoop.fs.slow.seed"
+"""The Spark conf with the seed from which latencies and errors are drawn."""
 FAULTS = {"outage": "seconds", "slow": "times slower", "errors": "percent of the calls"}
+"""The kinds of faults, each with the unit of its size."""
 
 
 @dataclass(frozen=True)
@@ -48,19 +50,19 @@ class Fault:
         )
 
     def __str__(self) -> str:
-        """Return the fault as it is written."""
+        """Return the fault as a person writes it."""
         return f"{self.kind}:{self.size:g}"
 
 
 @dataclass(frozen=True)
 class RemoteStorage:
-    """How slow the storage is, and what goes wrong.
+    """A storage that is slower than the local disk, and may have a fault.
 
     Attributes:
-        latency_ms: The mean latency of a call.
-        mb_per_s: The bandwidth of a process.
-        seed: Latencies and errors are drawn from it.
-        fault: It acts while the file `fault_file` of the run exists; None is no fault.
+        latency_ms: The mean latency of a call, in milliseconds.
+        mb_per_s: The bandwidth of a process, in MB per second.
+        seed: The seed from which latencies and errors are drawn.
+        fault: The fault, which acts while the file `fault_file` of the run exists; None for none.
     """
 
     latency_ms: float = 20
@@ -77,12 +79,16 @@ class RemoteStorage:
     ) -> dict[str, str]:
         """Return the Spark confs with which drivers and executors of the build use this storage.
 
-        `place` is a directory that all of them see; it gets the classes. None is a directory here.
+        Args:
+            build: The Spark build, for which the classes are compiled.
+            fault_file: The file that begins the fault; None if there is no fault.
+            place: A directory that all drivers and executors see, for the classes; None for a
+                directory of the home.
         """
         return self.confs_with(compiled(build, place), fault_file)
 
     def confs_with(self, directory: Path, fault_file: Path | None) -> dict[str, str]:
-        """Return the Spark confs where the classes are in a directory, or will be."""
+        """Return the Spark confs for classes that are, or will be, in `directory`."""
         classes = str(directory)
         hadoop = {
             "fs.slow.impl": _CLASS,
@@ -101,13 +107,13 @@ class RemoteStorage:
 
 
 def classes_of(build: Build, place: Path | None = None) -> Path:
-    """Return the directory in `place` that has the classes for a build, once they are compiled."""
+    """Return the directory in `place` for the classes of a build; None is a place in the home."""
     digest = hashlib.sha256(build.id.encode() + _SOURCE.read_bytes()).hexdigest()[:16]
     return (place or paths.home() / "remote-fs") / digest
 
 
 def compiled(build: Build, place: Path | None = None) -> Path:
-    """Return the directory with the classes for a build, in `place`; compile them if need be.
+    """Return the directory in `place` with the classes for a build; compile them if necessary.
 
     Raises:
         NexmarkError: There is no compiler, or it refuses the source.
@@ -125,6 +131,7 @@ def compiled(build: Build, place: Path | None = None) -> Path:
 
 
 def _compile(build: Build, classes: Path) -> None:
+    """Compile the source against the Hadoop of a build, into the directory `classes`."""
     javac = java_program("javac")
     jars = sorted((build.spark_home / "jars").glob("hadoop-client-api-*.jar"))
     if not javac.exists() or not jars:
@@ -142,5 +149,5 @@ def _compile(build: Build, classes: Path) -> None:
         timeout=_COMPILE_S,
     )
     if done.returncode != 0:
-        said = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr)
-        raise NexmarkError(f"--checkpoint remote: {_SOURCE.name}: {said[-300:]}")
+        problem = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr)
+        raise NexmarkError(f"--checkpoint remote: {_SOURCE.name}: {problem[-300:]}")

@@ -1,8 +1,8 @@
 """Compute the cost of kills and commits from Spark's progress and the files of the checkpoint.
 
-None stands for a figure that an engine does not report, never 0: metrics of restores exist since
-Spark 4.1, the number of stores loaded from the checkpoint since 4.2, and neither exists for
-aggregations.
+A figure that an engine does not report is None, never 0. Spark reports metrics of restores since
+4.1, and the number of stores that were loaded from the checkpoint since 4.2; it reports neither
+for aggregations.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class KillRecord:
 
     Attributes:
         at: When the process was killed.
-        restarted: When its successor was started; None if only an executor was killed.
+        restarted: When its successor was started; None if the driver went on.
         batch, moment: What the query was doing; see `checkpoint_files.moment`.
         what: driver, executor, worker or both.
-        attempt: The number of the process that goes on.
-        left_behind_bytes: What the local state stores had on disk when it was killed.
+        attempt: The number, from 0, of the process that goes on with the query after the kill.
+        left_behind_bytes: The size of the local state stores on disk when it was killed.
     """
 
     at: float
@@ -65,7 +65,7 @@ def kill_split(
     until: float,
     pace_s: float = 0.0,
 ) -> dict[str, Any]:
-    """Return the cost of a kill, by the names of its parts; times are in seconds.
+    """Return the parts of the cost of a kill by their names; times are in seconds.
 
     Args:
         number: The number of the kill, from 1.
@@ -79,19 +79,23 @@ def kill_split(
     after = [at for at in commits.values() if kill.at < at <= until]
     before = [at for at in commits.values() if at <= kill.at]
     regular = regular_gap(commits, [kill.at])
-    away = None
+    interruption_s = None
     if after and before:
-        away = round(max(0.0, min(after) - max(before) - (regular or 0.0)), 3)
+        interruption_s = round(max(0.0, min(after) - max(before) - (regular or 0.0)), 3)
     split: dict[str, Any] = {
         "number": number,
         "what": kill.what,
         "at_s": round(kill.at - start, 3),
         "batch": kill.batch,
         "moment": kill.moment,
-        "interruption_s": away,
+        "interruption_s": interruption_s,
         "catch_up_s": catch_up(kill.at, commits, pace_s) if pace_s else None,
-        **dict.fromkeys(("session_start_s", "planning_s", "load_s", "replay_s"), None),
-        **dict.fromkeys(("first_commit_s", "stores_loaded_from_checkpoint"), None),
+        "session_start_s": None,
+        "planning_s": None,
+        "load_s": None,
+        "replay_s": None,
+        "first_commit_s": None,
+        "stores_loaded_from_checkpoint": None,
         "left_behind_bytes": kill.left_behind_bytes,
     }
     first = next((batch for batch in progress if batch["batchId"] >= kill.batch), None)
@@ -111,7 +115,7 @@ def kill_split(
 
 
 def commit_splits(progress: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the parts of the commit of every batch and stateful operator."""
+    """Return a line per batch and stateful operator: the parts of its commit, and its state."""
     return [
         {
             "batch": batch["batchId"],
@@ -130,13 +134,19 @@ def commit_splits(progress: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
 
 
 def restore_s(batch: Mapping[str, Any]) -> float | None:
-    """Return the seconds that state stores loaded in a batch, summed; None if none is reported."""
+    """Return the seconds in which stores loaded state in a batch, summed over the stores.
+
+    None if no store reports them.
+    """
     load = _sum(batch, LOAD_MS)
     return None if load is None else load / _MS
 
 
 def sst_bytes(batch: Mapping[str, Any]) -> int:
-    """Return the bytes of the SSTs after a batch; of a join, only of the stores with the rows."""
+    """Return the bytes of RocksDB's SST files after a batch.
+
+    For a join, these are only the files of the stores that hold its rows.
+    """
     return _sum(batch, "rocksdbSstFileSize") or 0
 
 
@@ -146,20 +156,24 @@ def state_rows(batch: Mapping[str, Any]) -> int:
 
 
 def regular_gap(commits: Mapping[int, float], kills: Sequence[float]) -> float | None:
-    """Return the median seconds from one commit to the next, without the gaps that have a kill."""
-    calm = [
+    """Return the median seconds from one commit to the next, without the gaps that have a kill.
+
+    `commits` has the moment of each batch's commit, `kills` the moments of the kills, all in
+    seconds since 1970. None if no gap is without a kill.
+    """
+    undisturbed = [
         gap
         for batch, gap in gaps(commits).items()
         if not any(commits[batch] - gap < kill <= commits[batch] for kill in kills)
     ]
-    return round(statistics.median(calm), 3) if calm else None
+    return round(statistics.median(undisturbed), 3) if undisturbed else None
 
 
 def catch_up(kill: float, commits: Mapping[int, float], pace_s: float) -> float | None:
     """Return the seconds from a kill until the query is as punctual as before; None if it never is.
 
-    It is as punctual when a batch is late by at most half the pace more than batches usually were
-    before the kill.
+    It is as punctual again with the first batch whose delay exceeds the median delay before the
+    kill by less than half of `pace_s`, the seconds from one batch to the next.
     """
     late = {batch: at - batch * pace_s for batch, at in commits.items()}
     before = [late[batch] for batch, at in commits.items() if at <= kill]
@@ -171,14 +185,12 @@ def catch_up(kill: float, commits: Mapping[int, float], pace_s: float) -> float 
 
 
 def _stores(operator: Mapping[str, Any]) -> int | None:
-    """Return the number of stores that the metrics are of; None if the engine does not report it.
+    """Return the number of stores that the metrics cover; None if the engine does not report it.
 
-    If a join has several stores in a partition, the metrics are of half of them.
+    If a join has several stores in a partition, the metrics cover half of them.
     """
-    stores, partitions = (
-        operator.get("numStateStoreInstances"),
-        operator.get("numShufflePartitions"),
-    )
+    stores = operator.get("numStateStoreInstances")
+    partitions = operator.get("numShufflePartitions")
     if stores is None or partitions is None:
         return None
     several = operator["operatorName"] == "symmetricHashJoin" and stores > partitions
@@ -186,6 +198,7 @@ def _stores(operator: Mapping[str, Any]) -> int | None:
 
 
 def _part(operator: Mapping[str, Any], metrics: Sequence[str]) -> float | None:
+    """Return the first of some metrics that is reported, in seconds; None if none is."""
     values = (state_metric(operator, name) for name in metrics)
     return next((value / _MS for value in values if value is not None), None)
 
@@ -193,5 +206,5 @@ def _part(operator: Mapping[str, Any], metrics: Sequence[str]) -> float | None:
 def _sum(batch: Mapping[str, Any], name: str) -> int | None:
     """Return a metric summed over the stateful operators; None if no operator reports it."""
     values = [state_metric(operator, name) for operator in batch.get("stateOperators", [])]
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
+    reported = [value for value in values if value is not None]
+    return sum(reported) if reported else None

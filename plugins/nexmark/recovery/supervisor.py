@@ -13,7 +13,13 @@ from typing import Any, Literal, Protocol
 from nexmark.engines.launcher import log_of, logged_cause, progress
 from nexmark.errors import NexmarkError
 from nexmark.model import Say
-from nexmark.recovery.checkpoint_files import Place, commits, local_stores, moment, size
+from nexmark.recovery.checkpoint_files import (
+    CheckpointDirectory,
+    commits,
+    local_stores,
+    moment,
+    size,
+)
 from nexmark.recovery.daemons import WORKER
 from nexmark.recovery.kill_plan import Kill, Trigger
 from nexmark.recovery.remote_storage import SEED_CONF
@@ -23,7 +29,7 @@ from nexmark_jobs.errors import error_class
 What = Literal["driver", "executor", "worker", "both"]
 EXECUTOR = "CoarseGrainedExecutorBackend"
 _REPLACED = {"executor": EXECUTOR, "worker": WORKER}
-"""Kills that the driver outlives: a word of the command line of the process that is killed."""
+"""The kills that the driver outlives, each with a word of the killed process's command line."""
 
 _POLL_S = 0.02
 _RUN_S = 3600.0
@@ -36,17 +42,17 @@ class Running(Protocol):
 
     @property
     def returncode(self) -> int | None:
-        """Return its exit code; None while it runs."""
+        """Return the exit code of the process; None while it runs."""
 
     def poll(self) -> int | None:
-        """Look again, and return its exit code."""
+        """Look whether the process has ended; return its exit code, None while it runs."""
 
     def kill(self) -> None:
-        """Send SIGKILL to it and its children, and wait for their end."""
+        """Send SIGKILL to the process and its children, and wait for their end."""
 
 
 class Starter(Protocol):
-    """What starts processes of a query; see `Launcher`."""
+    """Starts the processes of a query; see `Launcher`."""
 
     @property
     def work(self) -> Path:
@@ -55,10 +61,13 @@ class Starter(Protocol):
     def started(
         self, arguments: Sequence[str], result: Path, *, confs: Mapping[str, str]
     ) -> contextlib.AbstractContextManager[Running]:
-        """Start a process; the context ends it."""
+        """Start a process; the context ends it.
+
+        `arguments` are the arguments of `run_query.py`, `result` is the file for its result.
+        """
 
     def scratch(self, result: Path) -> Path:
-        """Return where the process with this result file has its temporary files."""
+        """Return the directory for the temporary files of the process with this result file."""
 
     def kill_one(self, word: str, draws: random.Random, *, again: bool) -> bool:
         """Kill one process; see `nexmark.cluster.SparkCluster.kill_one`."""
@@ -66,7 +75,12 @@ class Starter(Protocol):
 
 @dataclass(frozen=True)
 class Attempt:
-    """One process of the query: when it was started, and Spark's progress of its batches."""
+    """One process of the query.
+
+    Attributes:
+        started: When it was started, in seconds since 1970.
+        progress: Spark's progress of each of its batches.
+    """
 
     started: float
     progress: list[dict[str, Any]]
@@ -78,8 +92,9 @@ class Story:
 
     Attributes:
         attempts: Its processes, in their order.
-        killed: Its kills.
-        ends: When a process ended by itself before the query's end, and the class of its error.
+        killed: Its kills, in their order.
+        ends: The processes that ended by themselves before the query's end: when each ended, in
+            which batch, and with which error.
     """
 
     attempts: list[Attempt] = field(default_factory=list)
@@ -89,22 +104,23 @@ class Story:
 
 @dataclass(frozen=True)
 class Supervisor:
-    """The supervisor of one query.
+    """Runs one query to its end, kills it on the way, and starts it again.
 
     Attributes:
-        launcher: What starts its processes.
+        launcher: Starts its processes.
         arguments: The arguments of `run_query.py`, without --checkpoint and --result.
         checkpoint: The directory of the checkpoint.
-        url: The same directory, as Spark takes it.
+        url: The URL of the same directory, as Spark takes it.
         table: The directory of the final table, which exists once the query is at its end.
         what: The processes that a kill hits.
-        fault_file: Written at the first commit, to begin a fault of the storage; None for no fault.
+        fault_file: The file that begins a fault of the storage; it is written after the first
+            commit. None for no fault.
         say: Called with each line of progress.
     """
 
     launcher: Starter
     arguments: Sequence[str]
-    checkpoint: Place
+    checkpoint: CheckpointDirectory
     url: str
     table: Path
     what: What
@@ -112,22 +128,22 @@ class Supervisor:
     say: Say = field(repr=False)
 
     def run(self, plan: Sequence[Kill], seed: int) -> Story:
-        """Run the query to its end, with the kills of `plan`; those after the end do not happen.
+        """Run the query to its end, with the kills of `plan` that come before this end.
 
-        A query with a fault of its storage, or with lost executors, may end by itself: it is
+        A query with a fault of its storage, or with lost executors, may end by itself: then it is
         started again.
 
         Raises:
-            NexmarkError: The query failed by itself, without such a reason.
+            NexmarkError: The query failed by itself, without a fault or a lost executor.
         """
         draws = random.Random(seed)
         story, left = Story(), list(plan)
         while True:
             result = self.launcher.work / f"attempt-{len(story.attempts)}.json"
-            given = [*self.arguments, "--checkpoint", self.url, "--result", str(result)]
+            arguments = [*self.arguments, "--checkpoint", self.url, "--result", str(result)]
             # With the seed of the previous process, the call that ended it would fail again.
             confs = {SEED_CONF: str(seed + len(story.attempts))}
-            with self.launcher.started(given, result, confs=confs) as process:
+            with self.launcher.started(arguments, result, confs=confs) as process:
                 started = time.time()
                 ended = self._follow(process, result, left, story, draws)
             story.attempts.append(Attempt(started, progress(result)))
@@ -151,7 +167,7 @@ class Supervisor:
             result: Its result file.
             left: The kills to come; a kill that happened is removed.
             story: The course of the query, which gets the kills.
-            draws: Draws which of several processes is killed.
+            draws: Draws which process is killed, if there are several, and when a restart is hit.
         """
         scratch, since = self.launcher.scratch(result), time.time()
         committed = max(commits(self._spark()), default=-1)
@@ -165,14 +181,15 @@ class Supervisor:
                 at = time.time()
                 left.pop(0)
                 trigger = None
-                what, batch = moment(self._spark(), committed, scratch, since)
-                again = None if self.what in _REPLACED else at
-                attempt = len(story.attempts) + (again is not None)
-                behind = sum(size(store) for store in local_stores(scratch))
-                story.killed.append(KillRecord(at, again, batch, what, self.what, attempt, behind))
+                doing, batch = moment(self._spark(), committed, scratch, since)
+                restarted = None if self.what in _REPLACED else at
+                attempt = len(story.attempts) + (restarted is not None)
+                left_behind = sum(size(store) for store in local_stores(scratch))
+                kill = KillRecord(at, restarted, batch, doing, self.what, attempt, left_behind)
+                story.killed.append(kill)
                 number = len(story.killed)
-                self.say(f"kill {number} of {number + len(left)}: in the {what} of batch {batch}")
-                if again is not None:
+                self.say(f"kill {number} of {number + len(left)}: in the {doing} of batch {batch}")
+                if restarted is not None:
                     return False
                 since = at
             if time.monotonic() > deadline:
@@ -181,7 +198,7 @@ class Supervisor:
         return True
 
     def _kill(self, process: Running, draws: random.Random) -> bool:
-        """Kill the processes that a kill hits; return False if there is no such process."""
+        """Kill the processes that a kill hits; return False if none of them runs."""
         if self.what not in _REPLACED:
             process.kill()
             return True
@@ -189,11 +206,13 @@ class Supervisor:
         return self.launcher.kill_one(word, draws, again=again)
 
     def _break_storage(self) -> None:
+        """Begin the fault of the storage, if there is one, after the first commit."""
         if self.fault_file and not self.fault_file.exists() and commits(self._spark()):
             self.fault_file.touch()
             self.say("the fault of the storage begins")
 
     def _note_end(self, code: int | None, result: Path, story: Story) -> None:
+        """Add the end of a process to the story; NexmarkError if this end was not expected."""
         reason = logged_cause(log_of(result), code)
         expected = self.fault_file is not None or (self.what in _REPLACED and story.killed)
         if code == _WRONG_ARGUMENTS or not expected or len(story.ends) >= _MOST_ENDS:
@@ -207,6 +226,6 @@ class Supervisor:
         story.ends.append(end)
         self.say(f"the query ended by itself in batch {end['batch']}: {reason[:200]}")
 
-    def _spark(self) -> Place:
+    def _spark(self) -> CheckpointDirectory:
         """Return the directory below `checkpoint` in which Spark has its own files."""
         return self.checkpoint / "checkpoint"

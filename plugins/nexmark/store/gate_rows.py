@@ -1,9 +1,9 @@
-"""A night as the gate takes it, and its repetitions as the attribution does, made of raw rows.
+"""Make of raw rows the night that the gate judges, and the repetitions that attribution explains.
 
-CPU time is taken on one basis for a query: the steady state where every repetition of both arms
-has it, else the whole application. A wrong result in either arm makes the query invalid, and so
-does a candidate that does not go on from the checkpoints of the baseline, or back. A first pair
-that did not run leaves its place empty, with the reason.
+The CPU time of a query has one basis: the steady state if every repetition of both arms has one,
+else the whole application. A query is invalid if its result is wrong in either arm, or if the
+candidate cannot go on from the checkpoints of the baseline, or the baseline from those of the
+candidate. A repetition of the first round that failed is missing, with the reason.
 """
 
 import math
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 _OfArms = TypeVar("_OfArms", RepetitionRow, ValidationRow)
 _LARGE = (RepetitionRow.batch_list, RepetitionRow.confs, RepetitionRow.latency)
+"""The columns that the gate does not need and that are large: they are not read."""
 
 
 def read_night(
@@ -57,12 +58,19 @@ def read_night(
     arms: tuple[str, str] = ARMS,
     queries: Sequence[str] | None = None,
 ) -> gate.MeasuredNight:
-    """Return a night, or some queries of it; the first arm is the candidate."""
+    """Return a night, or some queries of it, as the gate judges it.
+
+    Args:
+        session: A session of the results database.
+        night: The row of the night.
+        arms: The arm that is judged, and the arm that it is compared with.
+        queries: The queries; None for all queries of the night.
+    """
     wanted = list(night.queries) if queries is None else list(queries)
 
     def of_night(row: type[_OfArms]) -> Select[_OfArms]:
-        rows = select(row).where(row.night_id == night.id, row.arm.in_(arms))
-        return rows if queries is None else rows.where(row.query.in_(queries))
+        statement = select(row).where(row.night_id == night.id, row.arm.in_(arms))
+        return statement if queries is None else statement.where(row.query.in_(queries))
 
     row = RepetitionRow
     repetitions = of_night(row).where(row.stage != PROFILED).options(*map(defer, _LARGE))
@@ -73,17 +81,23 @@ def read_night(
     by_query = grouped(rows, lambda row: row.query)
     before = _left_open(session, night, by_query) if arms == ARMS else {}
     places = {query: place for place, query in enumerate(wanted)}
-    measured = [
-        one
+    measurements = (
+        _measured(metric, query, by_query[query], arms, before.get(query, ()))
         for query in sorted(by_query, key=lambda query: places.get(query, len(places)))
         for metric in METRICS.values()
-        if (one := _measured(metric, query, by_query[query], arms, before.get(query, ())))
-        is not None
-    ]
-    readings = select(CanaryRow).where(CanaryRow.night_id == night.id)
+    )
+    measured = [measurement for measurement in measurements if measurement is not None]
+    of_canary = select(CanaryRow).where(CanaryRow.night_id == night.id)
+    readings = session.scalars(of_canary.order_by(CanaryRow.taken, CanaryRow.id))
     canary = gate.canaries_of(
-        (row.metric, row.host, row.group, row.moment, math.nan if row.value is None else row.value)
-        for row in session.scalars(readings.order_by(CanaryRow.taken, CanaryRow.id))
+        (
+            reading.metric,
+            reading.host,
+            reading.group,
+            reading.moment,
+            math.nan if reading.value is None else reading.value,
+        )
+        for reading in readings
     )
     with_canary = {reading.group for reading in canary}
     return gate.MeasuredNight(
@@ -111,9 +125,10 @@ def read_night(
 def _left_open(
     session: Session, night: NightRow, queries: Collection[str]
 ) -> dict[str, list[RepetitionRow]]:
-    """Return by query what earlier nights measured of the same two builds, and left undecided.
+    """Return by query the right repetitions of earlier nights that left the query undecided.
 
-    These nights are of the same place and shape, with the same confs of the candidate.
+    These nights measured the same two builds on the same engine, workload and cluster, in the same
+    shape and with the same confs of the candidate.
     """
     if night.mode != Mode.PAIRED:
         return {}
@@ -124,14 +139,14 @@ def _left_open(
         .order_by(NightRow.started.desc(), NightRow.id.desc())
         .limit(ADDED_UP)
     ).all()
-    compared = [other for other in earlier_nights if other.candidate_conf == night.candidate_conf]
-    values = _values(session, [other.id for other in compared], queries)
-    against = night.baselines or {}
+    same_confs = [row for row in earlier_nights if row.candidate_conf == night.candidate_conf]
+    values = _values(session, [row.id for row in same_confs], queries)
+    baselines = night.baselines or {}
     open_nights = {
         query: still_open(
-            (values.get((other.id, query)), other.id)
-            for other in compared
-            if query in other.queries and (other.baselines or {}).get(query) == against.get(query)
+            (values.get((row.id, query)), row.id)
+            for row in same_confs
+            if query in row.queries and (row.baselines or {}).get(query) == baselines.get(query)
         )
         for query in queries
     }
@@ -154,6 +169,7 @@ def _values(
 
 
 def _right_rows(session: Session, runs: Collection[str]) -> Sequence[RepetitionRow]:
+    """Return the repetitions of some runs that are right, without those with a flight recorder."""
     row = RepetitionRow
     wanted = select(row).where(row.night_id.in_(runs), row.arm.in_(ARMS))
     wanted = wanted.where(row.stage != PROFILED, row.status == Status.OK)
@@ -168,23 +184,23 @@ def _measured(
     arms: tuple[str, str],
     before: Sequence[RepetitionRow],
 ) -> gate.Measured | None:
-    """Return a metric of a query; None where it was not measured, or is 0 and must not be.
+    """Return a metric of a query; None if it was not measured, or is 0 and has to be positive.
 
     Args:
         metric: The metric.
-        query: Its query.
-        rows: The repetitions of the night.
-        arms: The candidate, and what it is compared with.
+        query: The query.
+        rows: Its repetitions in the night.
+        arms: The arm that is judged, and the arm that it is compared with.
         before: The right repetitions of earlier nights that left the query undecided.
     """
     tonight = [row for row in rows if row.ok]
-    used = [*tonight, *before] if tonight else []
+    compared = [*tonight, *before] if tonight else []
     basis = None
-    if metric.bases and used:
+    if metric.bases and compared:
         steady = metric.column(Basis.STEADY)
-        basis = common_basis(row.figure(steady) for row in used)
+        basis = common_basis(row.figure(steady) for row in compared)
     column = metric.column(basis)
-    values = [row.figure(column) for row in used]
+    values = [row.figure(column) for row in compared]
     if metric.positive and not all((value or 0) > 0 for value in values):
         return None
     if all(value is None for value in values):
@@ -203,29 +219,34 @@ def _measured(
 def _invalid(
     rows: Sequence[RepetitionRow], validations: Sequence[ValidationRow], arms: tuple[str, str]
 ) -> dict[str, str]:
-    """Return why a query is not proven right; the baseline was verified when it was accepted."""
+    """Return by query why its result is not proven to be right.
+
+    Only the candidate needs a verification: the baseline was verified when it was accepted.
+    """
     reasons: dict[str, str] = {}
-    for row in validations:
-        if not row.success:
-            why = " | ".join(map(str, row.failures)) or "its result is wrong"
-            whose = "" if row.arm == arms[0] else f"{row.arm}: "
-            reasons.setdefault(row.query, whose + why)
+    for validation in validations:
+        if not validation.success:
+            failures = " | ".join(map(str, validation.failures)) or "its result is wrong"
+            arm = "" if validation.arm == arms[0] else f"{validation.arm}: "
+            reasons.setdefault(validation.query, arm + failures)
     verified = {row.query for row in validations if row.arm == Arm.CANDIDATE}
-    for one in rows:
-        if one.status == Status.INVALID:
-            reasons.setdefault(one.query, f"{one.name}: {one.reason}")
-        elif one.ok and one.arm == Arm.CANDIDATE and one.query not in verified:
-            reasons.setdefault(one.query, "its result was not verified")
+    for row in rows:
+        if row.status == Status.INVALID:
+            reasons.setdefault(row.query, f"{row.name}: {row.reason}")
+        elif row.ok and row.arm == Arm.CANDIDATE and row.query not in verified:
+            reasons.setdefault(row.query, "its result was not verified")
     return reasons
 
 
 def _broken_by_upgrade(session: Session, run: str, queries: Iterable[str]) -> dict[str, str]:
+    """Return by query why it would not survive an upgrade to the candidate while it runs."""
     row = CompatibilityRow
     query = select(row).where(row.night_id == run, row.red, row.query.in_(list(queries)))
     return {row.query: f"{row.outcome}: {row.reason}" for row in session.scalars(query)}
 
 
 def _part(row: PartRow) -> Part:
+    """Return the part of a row for the attribution."""
     return Part(
         place=row.place,
         kind=row.kind,
@@ -240,25 +261,28 @@ def _part(row: PartRow) -> Part:
 
 
 def plan_of(row: PlanRow) -> Plan:
-    """Return the plan of a row as the attribution takes it."""
+    """Return the plan of a row for the attribution."""
     return Plan(row.text, row.skeleton, row.skeleton_hash)
 
 
 def observed(store: "Reader", run: str, query: str) -> dict[str, list[Observed]]:
-    """Return by arm the repetitions of a query that count, with what a change may be due to."""
+    """Return by arm the repetitions of a query that count, with what may explain a change.
+
+    These are its plan, its formulation, its confs, and the parts of its work.
+    """
     every = store.repetitions(run, [query], leave_out=("batch_list",))
     rows = [row for row in every if row.counts and row.arm in ARMS]
-    known = store.plans(row.plan_id for row in rows if row.plan_id)
-    plans = {key: plan_of(row) for key, row in known.items()}
-    where = PartRow.repetition_id.in_([row.id for row in rows])
+    plan_rows = store.plans(row.plan_id for row in rows if row.plan_id)
+    plans = {key: plan_of(row) for key, row in plan_rows.items()}
+    of_rows = PartRow.repetition_id.in_([row.id for row in rows])
     with store.reading() as session:
-        in_order = session.scalars(select(PartRow).where(where).order_by(PartRow.place))
+        in_order = session.scalars(select(PartRow).where(of_rows).order_by(PartRow.place))
         parts = grouped(in_order, lambda part: part.repetition_id)
-    by_arm: dict[str, list[Observed]] = {arm: [] for arm in ARMS}
+    repetitions: dict[str, list[Observed]] = {arm: [] for arm in ARMS}
     for row in rows:
         events = row.steady_events if row.basis == Basis.STEADY else row.events
         if events and row.cpu_s_per_mevent and row.wall_s:
-            one = Observed(
+            repetition = Observed(
                 number=row.number,
                 stage=row.stage,
                 basis=row.basis or Basis.APPLICATION,
@@ -271,14 +295,23 @@ def observed(store: "Reader", run: str, query: str) -> dict[str, list[Observed]]
                 parts=tuple(map(_part, parts.get(row.id, ()))),
                 problem=row.parts_problem,
             )
-            by_arm[row.arm].append(one)
-    return by_arm
+            repetitions[row.arm].append(repetition)
+    return repetitions
 
 
 def earlier(
     session: Session, night: NightRow, limit: int, queries: Collection[str] | None = None
 ) -> list[list[Verdict]]:
-    """Return the verdicts of the last comparable nights that teach, oldest first, if judged."""
+    """Return the verdicts of the last comparable nights that were judged, oldest night first.
+
+    Only nights that teach count.
+
+    Args:
+        session: A session of the results database.
+        night: The night before which the others were started.
+        limit: The largest number of nights.
+        queries: The queries whose verdicts are returned; None for all.
+    """
     judged = select(VerdictRow.id).where(
         VerdictRow.night_id == NightRow.id, VerdictRow.mode == night.mode
     )
@@ -298,7 +331,14 @@ def earlier(
 def verdicts_of(
     session: Session, runs: Sequence[str], mode: Mode, queries: Collection[str] | None = None
 ) -> dict[str, list[Verdict]]:
-    """Return the verdicts of runs, on all or some queries, by the newest gate that judged each."""
+    """Return by run the verdicts of the newest gate that judged it.
+
+    Args:
+        session: A session of the results database.
+        runs: The ids of the nights.
+        mode: How the nights were judged.
+        queries: The queries whose verdicts are returned; None for all.
+    """
     wanted = select_verdicts().where(VerdictRow.night_id.in_(runs), VerdictRow.mode == mode)
     if queries is not None:
         wanted = wanted.where(VerdictRow.query.in_(queries))
