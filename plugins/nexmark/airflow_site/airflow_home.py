@@ -1,4 +1,4 @@
-"""A private Airflow under `.nexmark`: its environment, database, pool and running components."""
+"""Set up and run a private Airflow below the home: its environment, database and components."""
 
 import hashlib
 import json
@@ -33,15 +33,15 @@ CONNECTIONS, _ADDRESS = "connections.json", "address.txt"
 
 
 def airflow_home() -> Path:
-    """AIRFLOW_HOME of the private Airflow."""
+    """Return the directory AIRFLOW_HOME of the private Airflow."""
     return paths.home() / "airflow"
 
 
 def airflow_environment(config: Config, port: int = 8080) -> dict[str, str]:
     """Return the environment of every process of the private Airflow.
 
-    Nothing of another Airflow's configuration gets in; connections that are set do, and where
-    metrics go to.
+    The configuration of another Airflow is left out. Of the variables that are set for Airflow,
+    only the connections and the receiver of metrics are kept.
     """
     given = os.environ.items()
     kept = {
@@ -82,9 +82,10 @@ def airflow_environment(config: Config, port: int = 8080) -> dict[str, str]:
 
 
 def prepare(environment: Mapping[str, str]) -> None:
-    """Create or migrate Airflow's database, and the pool.
+    """Create or migrate Airflow's database, and create the pool.
 
-    Done once for each version of Airflow and each database, by one process where several do so.
+    This is done once for each version of Airflow and each database. If several processes come at
+    the same time, one does it and the others wait.
     """
     make_home()
     home = airflow_home()
@@ -105,7 +106,11 @@ def prepare(environment: Mapping[str, str]) -> None:
 
 
 def own_airflow(port: int) -> OwnAirflow:
-    """Return the API server of the private Airflow on `port`, or where it said that it runs."""
+    """Return the API server of the private Airflow.
+
+    Its URL is the one that the running server has written to a file; without this file, `port` of
+    this machine.
+    """
     address = airflow_home() / _ADDRESS
     url = address.read_text() if address.exists() else f"http://127.0.0.1:{port}"
     return OwnAirflow(url, "", direct=True, passwords=airflow_home() / "passwords.json")
@@ -117,7 +122,11 @@ def ui_mark() -> str:
 
 
 def _database_settings() -> dict[str, str]:
-    """Return the variables for Airflow's database; its two engines use our PostgreSQL driver."""
+    """Return the variables for Airflow's database.
+
+    Airflow opens a PostgreSQL database twice, by SQLAlchemy's engines with and without asyncio:
+    both use our driver, psycopg.
+    """
     url = paths.airflow_database_url()
     if url.startswith("sqlite:"):
         return {_DATABASE: url}
@@ -148,21 +157,24 @@ def run_airflow(arguments: list[str], environment: Mapping[str, str], remedy: st
 
 
 API_SERVER = "api-server"
-#: Component -> arguments; logs are read from the same disk, so no log server is started.
+#: The arguments of each component. Logs are read from the same disk, so no log server is started.
 _COMPONENTS: dict[str, list[str]] = {
     API_SERVER: [],
     "scheduler": ["--skip-serve-logs"],
     "dag-processor": [],
     "triggerer": ["--skip-serve-logs"],
 }
-#: How long components may take to end by themselves.
+#: Seconds in which components may end by themselves, before they are killed.
 _GRACE_S = 15.0
 _START_TIMEOUT_S = 180.0
 _POLL_S = 0.5
 
 
 def check_port(port: int, other: str) -> None:
-    """NexmarkError if something listens on `port`; `other` is the command with another one."""
+    """Raise NexmarkError if a process listens on `port`.
+
+    `other` is the command with another port, for the message.
+    """
     if not is_free(port):
         holder = listener(port)
         who = f"process {holder.pid} ({holder.command})" if holder else "another process"
@@ -171,7 +183,14 @@ def check_port(port: int, other: str) -> None:
 
 @dataclass
 class Components:
-    """The components of the private Airflow; `running` has each from the moment it runs."""
+    """The components of the private Airflow.
+
+    Attributes:
+        environment: The environment of every component.
+        port: The port of the API server.
+        logs: The directory for the logs of the components.
+        running: The process of each component that was started.
+    """
 
     environment: dict[str, str]
     port: int
@@ -179,10 +198,10 @@ class Components:
     running: dict[str, Process] = field(default_factory=dict)
 
     def bring_up(self, *names: str) -> None:
-        """Start some components, or all.
+        """Start the components with these names; without names, all of them.
 
-        The API server first, unless it runs: a task that the scheduler starts before it answers
-        has failed.
+        The API server is started first, unless it runs already: a task fails if the scheduler
+        starts it before the API server answers.
         """
         if API_SERVER not in self.running:
             self._start(API_SERVER)
@@ -192,13 +211,13 @@ class Components:
             self._start(name)
 
     def check_alive(self) -> None:
-        """NexmarkError if a component has ended."""
+        """Raise NexmarkError if a component has ended."""
         for name, process in self.running.items():
             if not process.alive:
                 raise NexmarkError(f"airflow {name} has ended; see {self.logs}/ui-{name}.log")
 
     def close(self, *kept: str) -> None:
-        """End all components but those that are kept."""
+        """End all components but those with the names in `kept`."""
         with undisturbed():
             left = end(
                 [process for name, process in self.running.items() if name not in kept], _GRACE_S
@@ -211,6 +230,7 @@ class Components:
         self.running[name] = start_detached(command, self.environment, ui_mark(), log)
 
     def _wait_ready(self) -> None:
+        """Wait until the API server answers; NexmarkError if it does not, or a component ends."""
         direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         deadline = time.monotonic() + _START_TIMEOUT_S
         while True:

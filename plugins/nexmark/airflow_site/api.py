@@ -1,4 +1,4 @@
-"""Airflow by its REST API: the server of our own, and one elsewhere that is asked for nights."""
+"""Ask an Airflow by its REST API: our private one, or one elsewhere that runs nights for us."""
 
 import json
 import os
@@ -21,33 +21,42 @@ UNAUTHORIZED, FORBIDDEN, NOT_FOUND, CONFLICT, BUSY = 401, 403, 404, 409, 503
 ENDED = ("success", "failed")
 _USER, _TIMEOUT_S = "admin", 60
 _PAGE = 100
-#: SQLite beside a scheduler: an API server that finds it locked says so, and nothing is changed.
+#: Tries, and seconds between them: an API server refuses a request while a scheduler locks the
+#: SQLite database, and then has changed nothing.
 _BUSY_TRIES, _BUSY_WAIT_S = 5, 1.0
 TOKEN = "NEXMARK_AIRFLOW_TOKEN"
-#: A server that restarts is asked again for so long.
+#: Seconds in which a server that does not answer is asked again: it may be restarting.
 _PATIENCE_S = 120
 Body: TypeAlias = Mapping[str, Any] | None
 
 
 class ApiError(NexmarkError):
-    """Airflow refused a request; `status` is the HTTP status, None where no answer came."""
+    """A request that Airflow refused or did not answer.
+
+    `status` is the HTTP status; None without an answer.
+    """
 
     def __init__(self, text: str, status: int | None = None) -> None:
-        """`text` is one line with the URL of the server."""
+        """Make the error from `text`, one line with the URL of the server."""
         super().__init__(text)
         self.status = status
 
 
 @dataclass
 class AirflowApi:
-    """The API server at `url`, as the user of `token`; `direct` does not ask through a proxy."""
+    """The API server at `url`, asked as the user of `token`.
+
+    `direct` leaves out the proxy that the environment may name.
+    """
 
     url: str
     token: str = field(repr=False)
     direct: bool = False
 
     def ask(self, path: str, body: Body = None, method: str | None = None) -> dict[str, Any]:
-        """Return the answer to a GET of `/api/v2/<path>`, or where there is a `body` to a POST.
+        """Return the answer to a request for `/api/v2/<path>`.
+
+        The request is a GET, or a POST if there is a `body`; `method` names another one.
 
         Raises:
             ApiError: There was no answer, or a refusal.
@@ -55,7 +64,11 @@ class AirflowApi:
         return self._send(f"/api/v2/{path}", body, method)
 
     def every(self, path: str, key: str, **query: Any) -> Iterator[dict[str, Any]]:
-        """Yield all of a list that the server gives in pages; ApiError as `ask`."""
+        """Yield all entries of a list that the server returns page by page.
+
+        `key` is the name of the list in each answer, `query` the parameters of the URL. ApiError as
+        in `ask`.
+        """
         for offset in count(0, _PAGE):
             words = urllib.parse.urlencode({**query, "limit": _PAGE, "offset": offset}, doseq=True)
             answer = self.ask(f"{path}?{words}")
@@ -84,12 +97,15 @@ class AirflowApi:
 
 @dataclass
 class OwnAirflow(AirflowApi):
-    """The private Airflow's API server: its password is in a file, its token is renewed."""
+    """The API server of the private Airflow; the file `passwords` has the password of its user."""
 
     passwords: Path = Path()
 
     def ask(self, path: str, body: Body = None, method: str | None = None) -> dict[str, Any]:
-        """As of any server; a token that has expired and a database that is locked are no end."""
+        """Return the answer; ask again if the token has expired or the database is locked.
+
+        A token that has expired is renewed first.
+        """
         for again in reversed(range(_BUSY_TRIES)):
             try:
                 return super().ask(path, body, method)
@@ -98,12 +114,12 @@ class OwnAirflow(AirflowApi):
                     raise
                 if error.status == BUSY:
                     time.sleep(_BUSY_WAIT_S)
-                else:  # a token that is no good any more is forbidden
+                else:  # Airflow answers a token that has expired with one of the two
                     self.log_in()
         raise AssertionError("the last try returns or raises")
 
     def log_in(self) -> None:
-        """Get a token; ApiError if the server gives none."""
+        """Get a token with the password; ApiError if the server gives none."""
         try:
             password = json.loads(self.passwords.read_text(encoding="utf-8"))[_USER]
         except (OSError, ValueError, KeyError):
@@ -115,33 +131,36 @@ class OwnAirflow(AirflowApi):
 
 
 def quote(name: str) -> str:
-    """Return a name as a part of a path."""
+    """Return a name as a part of the path of a URL."""
     return urllib.parse.quote(name, safe="")
 
 
 def _detail(error: urllib.error.HTTPError) -> str:
     """Return the server's reason for a refusal, in one line."""
     try:
-        said = json.load(error)["detail"]
+        detail = json.load(error)["detail"]
     except (OSError, ValueError, KeyError, TypeError):
-        said = error.reason
-    text = said if isinstance(said, str) else json.dumps(said)
+        detail = error.reason
+    text = detail if isinstance(detail, str) else json.dumps(detail)
     return " ".join(text.split())[:300]
 
 
 @dataclass
 class RunningAirflow(AirflowApi):
-    """An Airflow with the DAG `nexmark_build`, the results database and home of this process."""
+    """An Airflow elsewhere, which has the DAG `nexmark_build` and uses the same results and home.
+
+    `poll_s` is the time between two looks at a run, in seconds.
+    """
 
     poll_s: float = 5.0
 
     def check(self) -> None:
-        """NexmarkError where a night could not be run there."""
+        """Raise NexmarkError if this Airflow cannot run a night."""
         if self.ask(f"dags/{BUILD_DAG_ID}")["is_paused"]:
             raise NexmarkError(f"{self.url}: {BUILD_DAG_ID} is paused; switch it on and try again")
 
     def night(self, params: Mapping[str, Any]) -> int:
-        """Run a night of `nexmark_build` to its end; 0 if it is green, else 1."""
+        """Run a night of `nexmark_build` with these params; return 0 if it is green, else 1."""
         body = {"logical_date": None, "conf": dict(params)}
         path = f"dags/{BUILD_DAG_ID}/dagRuns"
         name = urllib.parse.quote(str(self.ask(path, body)["dag_run_id"]))
@@ -160,17 +179,17 @@ class RunningAirflow(AirflowApi):
             deadline = time.monotonic() + _PATIENCE_S
 
     def ask(self, path: str, body: Body = None, method: str | None = None) -> dict[str, Any]:
-        """As of any server; NexmarkError with the remedy for a bad token and a missing DAG."""
+        """Return the answer; NexmarkError with the remedy for a bad token or a missing DAG."""
         try:
             return super().ask(path, body, method)
         except ApiError as error:
             if error.status in (UNAUTHORIZED, FORBIDDEN):
-                said = f"refused ({error.status}); renew the token in {TOKEN}"
+                problem = f"refused ({error.status}); renew the token in {TOKEN}"
             elif error.status == NOT_FOUND:
-                said = f"{BUILD_DAG_ID} is not there; see its import errors"
+                problem = f"{BUILD_DAG_ID} is not there; see its import errors"
             else:
                 raise
-            raise NexmarkError(f"{self.url}: {said}") from None
+            raise NexmarkError(f"{self.url}: {problem}") from None
 
 
 def running_airflow(url: str) -> RunningAirflow:

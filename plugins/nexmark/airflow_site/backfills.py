@@ -1,4 +1,4 @@
-"""Runs in Airflow, by its REST API: runs of a backfill, and runs that nobody works on."""
+"""Create and end runs in Airflow by its REST API: runs of a backfill, and abandoned runs."""
 
 import contextlib
 from collections import Counter
@@ -16,22 +16,23 @@ from nexmark.model import RunKey
 from nexmark.store import Store, open_store
 from nexmark.terminal import show_line
 
-#: Whom Airflow names as the user of a run of `airflow dags test`.
+#: The user that Airflow names for a run of `airflow dags test`.
 DAG_TEST_USER = "dag_test"
 UNFINISHED = ("queued", "running")
 _OVER = ("success", "failed", "skipped", "upstream_failed", "removed")
 
 
 def close_abandoned(config: Config, api: AirflowApi) -> None:
-    """Fail the runs of `airflow dags test` that were killed, which Airflow takes for running.
+    """Fail the runs of `airflow dags test` that were killed.
 
-    A scheduler would go on with them, so this is for a time when there is none.
+    Airflow believes that they are running, and a scheduler would go on with them. So call this
+    before a scheduler is started.
     """
     clusters = [open_cluster(cluster, paths.home()) for cluster in config.clusters.values()]
     live = {
         (night.dag_id, night.run_id) for night in _living(cluster.holder() for cluster in clusters)
     }
-    # Commands may have begun a run that has not claimed its cluster yet.
+    # A command may have begun a run of its DAG that has not claimed a cluster yet.
     beginning = {
         night.dag_id for night in _living(cluster.at_the_prompt.holder() for cluster in clusters)
     }
@@ -40,20 +41,21 @@ def close_abandoned(config: Config, api: AirflowApi) -> None:
             continue
         try:
             end_run(api, dag_id, run_id)
-        except ApiError as error:  # of a DAG that is gone, which no scheduler runs either
+        except ApiError as error:  # its DAG may be gone; then no scheduler runs it either
             show_line(f"{dag_id} run {run_id}: cannot be ended: {error}")
 
 
 def _living(leases: Iterable[Lease | None]) -> Iterator[Lease]:
+    """Yield the leases whose holder is a process that still runs."""
     for lease in leases:
         if lease and lease.holder and lease.holder.alive:
             yield lease
 
 
 def abandoned(api: AirflowApi, live: Collection[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """DAG and run ids of the unfinished runs of `airflow dags test`, but for the live ones.
+    """Yield the DAG id and run id of each unfinished run of `airflow dags test` that is not `live`.
 
-    A run id alone names no run: a schedule gives every DAG the same ones.
+    `live` are pairs of DAG id and run id: a schedule gives runs of several DAGs the same run id.
     """
     for run in api.every("dags/~/dagRuns", "dag_runs", state=UNFINISHED):
         key = str(run["dag_id"]), str(run["dag_run_id"])
@@ -64,8 +66,9 @@ def abandoned(api: AirflowApi, live: Collection[tuple[str, str]]) -> Iterator[tu
 def end_run(api: AirflowApi, dag_id: str, run_id: str) -> None:
     """Fail a run that no process works on.
 
-    Airflow fails what runs and skips what waits, but keeps teardowns, and the run with them, for a
-    scheduler. Whoever ended the run has stopped its cluster: they are skipped, too.
+    When a run is set to failed, Airflow fails its running tasks and skips its waiting ones, but
+    leaves the teardowns to a scheduler, and the run stays unfinished. Here the teardowns are
+    skipped, too: whoever ended the run has stopped its cluster.
     """
     run = f"dags/{quote(dag_id)}/dagRuns/{quote(run_id)}"
     api.ask(run, {"state": "failed"}, "PATCH")
@@ -86,7 +89,10 @@ _BEGIN, _END = "T00:00:00Z", "T23:59:59Z"
 
 @dataclass(frozen=True)
 class DagRun:
-    """A run of a backfill; where `left_out` says why, there was a run of that date before."""
+    """A run of a backfill, or an earlier run of the same date.
+
+    `left_out` says why the backfill made no run for the date; '' if it made one.
+    """
 
     day: date
     run_id: str
@@ -95,13 +101,20 @@ class DagRun:
 
     @property
     def ended(self) -> bool:
-        """Return whether the run has ended."""
+        """Tell whether the run has ended, or was left out."""
         return bool(self.left_out) or self.state in ENDED
 
 
 @dataclass(frozen=True)
 class Backfill:
-    """A backfill that was created: its id, its dates, and the dates that had a run before."""
+    """A backfill that was created.
+
+    Attributes:
+        id: Airflow's id of the backfill.
+        dag_id: The id of its DAG.
+        moments: The logical dates of its runs, also of those that were left out.
+        left_out: By logical date, the run that was there before.
+    """
 
     id: int
     dag_id: str
@@ -110,7 +123,11 @@ class Backfill:
 
 
 class Outcome(NamedTuple):
-    """The outcome of a date: `state` is green, red, no build, or the reason for no night."""
+    """The outcome of a date.
+
+    `state` is green, red, no build, or the reason why there was no night. `verdicts` are the
+    numbers of queries by verdict, in words.
+    """
 
     day: date
     build: str
@@ -122,7 +139,15 @@ class Outcome(NamedTuple):
 def create(
     api: AirflowApi, dag_id: str, days: tuple[date, date], conf: Mapping[str, Any], reprocess: str
 ) -> Backfill:
-    """Create a backfill, one night at a time; ApiError if it cannot be."""
+    """Create a backfill that runs one night at a time; ApiError if Airflow refuses it.
+
+    Args:
+        api: The API server.
+        dag_id: The id of the DAG.
+        days: The first and the last date.
+        conf: The params of each run.
+        reprocess: Which earlier runs are run again, as Airflow calls it: none, failed, completed.
+    """
     body = {"dag_id": dag_id, "max_active_runs": 1, "dag_run_conf": dict(conf)}
     body |= {"from_date": f"{days[0]}{_BEGIN}", "to_date": f"{days[1]}{_END}"}
     scheduled = _moments(api, {**body, "reprocess_behavior": "completed"})
@@ -139,7 +164,7 @@ def create(
 
 
 def runs(api: AirflowApi, backfill: Backfill) -> list[DagRun]:
-    """Return the runs of a backfill by date."""
+    """Return the runs of a backfill in the order of their dates."""
     if not backfill.moments:
         return []
     days = backfill.moments[0].date(), backfill.moments[-1].date()
@@ -151,7 +176,7 @@ def runs(api: AirflowApi, backfill: Backfill) -> list[DagRun]:
 
 
 def close(api: AirflowApi, backfill: int, dag_id: str) -> None:
-    """End a backfill that no scheduler works on: what has not ended has failed."""
+    """End a backfill that no scheduler works on; its unfinished runs have failed."""
     try:
         api.ask(f"backfills/{backfill}/cancel", method="PUT")
     except ApiError as error:
@@ -163,7 +188,10 @@ def close(api: AirflowApi, backfill: int, dag_id: str) -> None:
 
 
 def close_all(api: AirflowApi, dag_ids: Iterable[str]) -> None:
-    """End what a backfill that was killed has left: Airflow allows one at a time for a DAG."""
+    """End the backfills of DAGs that a killed command has left unfinished.
+
+    Airflow allows a DAG only one unfinished backfill.
+    """
     for dag_id in dag_ids:
         for backfill in list(api.every("backfills", "backfills", dag_id=dag_id)):
             if backfill["completed_at"] is None:
@@ -171,7 +199,7 @@ def close_all(api: AirflowApi, dag_ids: Iterable[str]) -> None:
 
 
 def is_paused(api: AirflowApi, dag_id: str) -> bool:
-    """Return whether a DAG is paused, so that its runs wait; NexmarkError if it is unknown."""
+    """Tell whether a DAG is paused, so that its runs wait; NexmarkError if it is unknown."""
     try:
         return bool(api.ask(f"dags/{quote(dag_id)}")["is_paused"])
     except ApiError as error:
@@ -203,6 +231,14 @@ def outcomes(dag_id: str, runs: Sequence[DagRun]) -> list[Outcome]:
 
 
 def _outcome(store: Store, name: str, run: DagRun, recorded: set[str]) -> Outcome:
+    """Return the outcome of a run of a backfill.
+
+    Args:
+        store: The results database.
+        name: The name of the night, `<dag_id>/<run_id>`.
+        run: The run.
+        recorded: The names of all nights that the database has.
+    """
     if run.left_out:
         return Outcome(run.day, "-", f"left out: {run.left_out}", "", False)
     failed = run.state != "success"
@@ -217,19 +253,20 @@ def _outcome(store: Store, name: str, run: DagRun, recorded: set[str]) -> Outcom
 
 
 def _moments(api: AirflowApi, body: Mapping[str, Any]) -> set[datetime]:
-    """Return the logical dates of the runs that a backfill would make."""
+    """Return the logical dates of the runs that a backfill with this request would make."""
     planned = api.ask("backfills/dry_run", body)["backfills"]
     return {datetime.fromisoformat(each["logical_date"]) for each in planned}
 
 
 def _runs(api: AirflowApi, dag_id: str, days: tuple[date, date]) -> dict[datetime, dict[str, Any]]:
-    """Return the runs of a DAG with a logical date within `days`, by this date."""
+    """Return by logical date the runs of a DAG whose date is within `days`, first and last day."""
     within = {"logical_date_gte": f"{days[0]}{_BEGIN}", "logical_date_lte": f"{days[1]}{_END}"}
     runs = api.every(f"dags/{quote(dag_id)}/dagRuns", "dag_runs", **within)
     return {datetime.fromisoformat(run["logical_date"]): run for run in runs}
 
 
 def _run(moment: datetime, run: Mapping[str, Any] | None) -> DagRun:
+    """Return the run of a date from Airflow's answer; None is a run that Airflow did not make."""
     if run is None:
         return DagRun(moment.date(), "", "", "Airflow made no run for it")
     return DagRun(moment.date(), str(run["dag_run_id"]), str(run["state"]))

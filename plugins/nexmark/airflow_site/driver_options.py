@@ -1,4 +1,5 @@
-"""What Airflow gives its PostgreSQL driver; each of its processes imports this."""
+"""The options that Airflow gives its PostgreSQL driver; each of its processes imports this file."""
 
-#: PgBouncer gives the sessions of the server to others: a prepared statement would stay there.
+#: PgBouncer lends a session of the server to one client after another, so no statement may be
+#: prepared in it.
 UNPREPARED = {"prepare_threshold": None}
