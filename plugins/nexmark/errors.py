@@ -1,4 +1,4 @@
-"""Errors that a user can put right: the base class, the errors of `include/conf`, and remedies."""
+"""Define the errors that a user can correct: the base class, errors of `include/conf`, remedies."""
 
 import difflib
 from collections.abc import Iterable
@@ -8,29 +8,29 @@ class NexmarkError(Exception):
     """An error in one line: problem, place and remedy; commands print it and exit with 1."""
 
     def __init__(self, text: str) -> None:
-        """`text` may quote other programs; it becomes one line."""
+        """Make the error from `text`, which may quote other programs; it becomes one line."""
         super().__init__(" ".join(text.split()))
 
 
 class FinalError(NexmarkError):
-    """An error that a second try does not mend: a task that meets it is not tried again."""
+    """An error that a second try does not correct: a task that raises it is not tried again."""
 
 
 class ConfigError(NexmarkError):
-    """`file:line: key: what is wrong; remedy`, in one line."""
+    """An error in `include/conf`: `file:line: key: what is wrong; remedy`, in one line."""
 
 
 class KeyedError(ValueError):
-    """A value that is wrong at a place below the one that is checked: the keys down to it."""
+    """A wrong value somewhere below the value that is checked; `keys` lead from there to it."""
 
     def __init__(self, keys: tuple[str, ...], problem: str) -> None:
-        """Name the problem of the value at `keys`."""
+        """Make the error from the keys of the value and its problem."""
         super().__init__(problem)
         self.keys = keys
 
 
 def suggest(name: object, known: Iterable[str]) -> str:
-    """Return the remedy for an unknown name: the nearest known one, else all of them.
+    """Return the remedy for an unknown name: the most similar known name, else all known names.
 
     >>> suggest("q55", ["q5", "q6"])
     "did you mean 'q5'?"

@@ -1,7 +1,7 @@
-"""The home: its files are for their owner's eyes only; and a disk that is full.
+"""Make the home and write its files, which only their owner can read; name a disk that is full.
 
-The umask is left alone: what hosts share has to be readable there. Everything else is below the
-home, which nobody else can enter.
+The umask is not changed, because other users of a host have to read the files that hosts share.
+All other files are below the home, which no other user can enter.
 """
 
 import errno
@@ -21,7 +21,10 @@ _OTHERS = 0o077
 
 
 def make_home() -> Path:
-    """Makes the home if it is missing, and closes it to others, unless another user owns it."""
+    """Make the home if it is missing, and close it to other users; return its directory.
+
+    A home that another user owns keeps its mode.
+    """
     home = paths.home()
     if problem := home_problem():
         raise NexmarkError(problem)
@@ -34,24 +37,27 @@ def home_problem() -> str:
     """Return the reason why the home cannot be a directory of ours, in one line, or ''."""
     home = paths.home()
     try:
-        there = next(each for each in (home, *home.parents) if os.path.lexists(each))
-        problem = "" if there.is_dir() else f"{there} is no directory"
-        if not problem and not os.access(there, os.W_OK | os.X_OK):
-            problem = f"{there} cannot be written"
+        existing = next(each for each in (home, *home.parents) if os.path.lexists(each))
+        problem = "" if existing.is_dir() else f"{existing} is no directory"
+        if not problem and not os.access(existing, os.W_OK | os.X_OK):
+            problem = f"{existing} cannot be written"
     except OSError as error:  # a name that is too long, a loop of links
         problem = f"{error.strerror}"
     return f"NEXMARK_HOME: {home}: {problem}; name a directory of yours" if problem else ""
 
 
 def write_private(path: Path, text: str) -> None:
-    """Writes a file that only its owner can read, in one step, in a directory like it."""
+    """Write a file that only its owner can read, in one step; make its directory as private."""
     path.parent.mkdir(mode=DIRECTORY, parents=True, exist_ok=True)
     _close(path.parent, DIRECTORY)
     write_whole(path, text)
 
 
 def touch_private(path: Path) -> None:
-    """Makes an empty file for its owner alone; closes an existing one if it is below the home."""
+    """Make an empty file that only its owner can read.
+
+    A file that exists is kept; if it is below the home, it is closed to other users.
+    """
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE))
     except FileExistsError:
@@ -66,7 +72,10 @@ def write_text(path: Path, text: str) -> None:
 
 @contextmanager
 def whole_directory(directory: Path) -> Iterator[Path]:
-    """Let a directory be filled under a temporary name beside it; it is there whole or not."""
+    """Yield a temporary directory to be filled; rename it to `directory` at the end of the block.
+
+    So `directory` has all of its files, or does not exist.
+    """
     directory.parent.mkdir(parents=True, exist_ok=True)
     temporary = directory.with_name(f".{directory.name}.{os.getpid()}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
@@ -79,19 +88,20 @@ def whole_directory(directory: Path) -> Iterator[Path]:
 
 
 def _close(path: Path, mode: int) -> None:
+    """Set the mode of a file or directory of ours, if other users can do anything with it."""
     stat = path.stat()
     if stat.st_uid == os.geteuid() and stat.st_mode & _OTHERS:
         path.chmod(mode)
 
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-#: With less free space (bytes) nothing is expected to work.
+#: A disk with less free space than this, in bytes, counts as full.
 _LEAST = 20 * 10**6
 _REMEDY = "free some, or put NEXMARK_HOME on another disk, and run it again"
 
 
 def is_full(error: BaseException | None) -> bool:
-    """Return whether an error, or its cause, is a full disk."""
+    """Tell whether an error, or its cause, says that the disk is full."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in _FULL:
             return True
@@ -103,7 +113,7 @@ def is_full(error: BaseException | None) -> bool:
 
 
 def full_disk(directory: Path) -> str:
-    """Return the problem of the disk of `directory` if it is full, or ''."""
+    """Return the problem if the disk of `directory` is full, else ''."""
     resolved = directory.resolve()
     existing = next(each for each in (resolved, *resolved.parents) if each.exists())
     free = shutil.disk_usage(existing).free
@@ -113,5 +123,5 @@ def full_disk(directory: Path) -> str:
 
 
 def remedied(error: BaseException, reason: str) -> str:
-    """Return `reason`, with the remedy if `error` is a full disk."""
+    """Return `reason`, with the remedy if `error` says that the disk is full."""
     return f"{reason}; the disk is full: {_REMEDY}" if is_full(error) else reason

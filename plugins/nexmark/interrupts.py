@@ -1,4 +1,4 @@
-"""How a command ends its processes: on Ctrl-C, on SIGTERM, and when it is killed itself."""
+"""Let a command end its processes: on Ctrl-C, on SIGTERM, and when it is killed itself."""
 
 import ctypes
 import shutil
@@ -15,27 +15,28 @@ _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 @contextmanager
 def _handled(handler: Any, *signals: signal.Signals) -> Iterator[None]:
-    before = {number: signal.signal(number, handler) for number in signals}
+    """Handle signals by `handler` while the block runs, and as before it afterwards."""
+    earlier_handlers = {number: signal.signal(number, handler) for number in signals}
     try:
         yield
     finally:
-        for number, earlier in before.items():
+        for number, earlier in earlier_handlers.items():
             signal.signal(number, earlier)
 
 
 def terminated_as_interrupt() -> AbstractContextManager[None]:
-    """Makes SIGTERM end the command as Ctrl-C does."""
+    """Return a context in which SIGTERM ends the command as Ctrl-C does."""
     return _handled(signal.default_int_handler, signal.SIGTERM)
 
 
 def undisturbed() -> AbstractContextManager[None]:
-    """Ignores a second Ctrl-C, so that the first one can end everything."""
+    """Return a context that ignores Ctrl-C and SIGTERM, so that a block can end its processes."""
     return _handled(signal.SIG_IGN, signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
 def temporary_directory(prefix: str, below: Path | None = None) -> Iterator[Path]:
-    """Yield a temporary directory that is removed even if a second Ctrl-C comes."""
+    """Yield a temporary directory in `below`; remove it, even if a second Ctrl-C comes."""
     if below is not None:
         below.mkdir(parents=True, exist_ok=True)
     directory = Path(tempfile.mkdtemp(prefix=prefix, dir=below))
@@ -47,5 +48,8 @@ def temporary_directory(prefix: str, below: Path | None = None) -> Iterator[Path
 
 
 def signalled_with_parent(number: signal.Signals) -> Callable[[], object]:
-    """For `preexec_fn`: the kernel sends signal `number` when the parent process has ended."""
+    """Return a function for `preexec_fn` that couples the process to its parent.
+
+    The kernel sends signal `number` to the process when its parent process has ended.
+    """
     return partial(ctypes.CDLL(None).prctl, _PR_SET_PDEATHSIG, number)

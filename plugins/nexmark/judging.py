@@ -1,7 +1,7 @@
-"""Judges a night that is recorded, and finds the queries that its next round measures.
+"""Judge a recorded night, and choose the queries that its next round measures.
 
-The numbers are compared in `nexmark.verdict`; here they come from the results database, and the
-verdicts go there.
+The numbers are compared in `nexmark.verdict`. This file reads them from the results database, and
+writes the verdicts to it.
 """
 
 from collections.abc import Sequence
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 
 def judge_night(night: Night, store: "Store", at: datetime | None = None) -> None:
-    """Judge a night that is recorded; its verdicts are recorded last, when all else is.
+    """Judge a recorded night; write its verdicts last, after all else.
 
-    `at` is the moment whose accepted baselines count in a night by bounds: now, if it is None.
+    A night by bounds is compared with the baselines that were accepted at the moment `at`; None is
+    now.
     """
     if night.mode == Mode.BOUNDS:
         _record(night, store, _judge_by_bounds(night, store, at))
@@ -31,7 +32,7 @@ def judge_night(night: Night, store: "Store", at: datetime | None = None) -> Non
 
 
 def _record(night: Night, store: "Store", verdicts: "Sequence[Verdict]") -> None:
-    """Record verdicts, the red ones that are known with the acceptance that covers them."""
+    """Record verdicts; a known red verdict with the number of the acceptance that covers it."""
     known = covered(store, night.name, verdicts)
     verdicts = [
         replace(verdict, acceptance=known.get(verdict.query)) if verdict.decides else verdict
@@ -46,7 +47,7 @@ def _record(night: Night, store: "Store", verdicts: "Sequence[Verdict]") -> None
 
 
 def _judge_by_bounds(night: Night, store: "Store", at: datetime | None) -> "list[Verdict]":
-    """Compare medians with the accepted run."""
+    """Return the verdicts of a night whose medians are compared with the accepted run."""
     from nexmark.verdict.bounds import judge as judge_queries
     from nexmark.verdict.eligibility import source_bound
 
@@ -67,7 +68,10 @@ def _judge_by_bounds(night: Night, store: "Store", at: datetime | None) -> "list
 
 
 def _judge_by_gate(night: Night, store: "Store") -> None:
-    """Judge the pairs of the night, and the gate itself by the pairs of its self-test."""
+    """Judge the pairs of the night and record its verdicts; judge the pairs of its self-test, too.
+
+    The self-test says whether the gate finds a seeded slowdown, and finds none in an equal build.
+    """
     from nexmark.evidence.creep import lineage_of
     from nexmark.store.table_rows import SelfTestRow
     from nexmark.verdict.baseline_chain import Lineage
@@ -81,7 +85,7 @@ def _judge_by_gate(night: Night, store: "Store") -> None:
     store.record_grade(night.name, hosts.steadiness.name.lower(), hosts.reason)
     for arm, query in night.self_test.items():
         tested = store.paired_night(night.name, arms=(arm, Arm.BASELINE), queries=[query])
-        judged = judge_pairs(tested, earlier, gate, Lineage())  # it is no candidate
+        judged = judge_pairs(tested, earlier, gate, Lineage())  # only a candidate has a lineage
         (verdict,) = (
             verdict for verdict in judged if (verdict.query, verdict.metric) == (query, gate.metric)
         )
@@ -102,7 +106,10 @@ def _judge_by_gate(night: Night, store: "Store") -> None:
 
 
 def arms_going_on(night: Night, store: "Store", number: int) -> dict[str, list[str]]:
-    """Return by query the arms that a round, from 2, measures; the most urgent query first."""
+    """Return by query the arms that round `number`, from 2, measures beside the baseline.
+
+    The most urgent query comes first.
+    """
     from nexmark.verdict.nightly import going_on
 
     earlier = store.earlier(night.name, night.gate.remembered)
@@ -117,7 +124,7 @@ def arms_going_on(night: Night, store: "Store", number: int) -> dict[str, list[s
 
 
 def changed_queries(night: Night, store: "Store") -> list[str]:
-    """Return the queries of the candidate that have changed, or look so, after all rounds."""
+    """Return the queries that the candidate has changed, or seems to have, after all rounds."""
     from nexmark.verdict.nightly import judge_night as judge_pairs
 
     earlier = store.earlier(night.name, night.gate.remembered)

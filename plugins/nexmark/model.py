@@ -1,7 +1,7 @@
-"""The words of the house: arms, stages, values and metrics, and the rules that go with them.
+"""Define the words of the package: arms, stages, values and metrics, with the rules on them.
 
-Only the standard library; imports nothing of ours. The values are the strings and numbers of the
-database, the CSV and the JSON, so they never change.
+This file imports only the standard library. Its values are the strings and numbers in the database,
+the CSV and the JSON, so they never change.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -28,11 +28,11 @@ class Comparable(NamedTuple):
 
 
 MIN_PAIRS = 3
-"""Below this no estimate sheds a single spike: no verdict."""
+"""The least number of pairs for a verdict: with fewer, one spike decides the estimate."""
 
 
 Say: TypeAlias = Callable[[str], None]
-"""What a function calls with each line for the person who waits for it."""
+"""A function that is called with each line for the person who waits."""
 
 
 class Arm(StrEnum):
@@ -50,21 +50,21 @@ ARMS = (Arm.CANDIDATE, Arm.BASELINE)
 
 
 FIRST_ROUND = 1
-"""The stage of a repetition is its round: 1 for the first pairs, 2 and on for those that follow."""
+"""The stage of a repetition is its round: 1 for the first pairs, 2 and more for the later ones."""
 
 MOST_ROUNDS = 12
-"""A night has no more rounds than this."""
+"""The largest number of rounds of a night."""
 
 PROFILED = 99
 """The stage of repetitions with a flight recorder, for the flame graphs. A recorder costs CPU time,
-so these are never compared."""
+so these repetitions are never compared."""
 
 FLAMES = "flames"
 """The group of the repetitions with a flight recorder."""
 
 
 def round_group(number: int) -> str:
-    """Return the group in which a later round is measured; in the first one a query is a group."""
+    """Return the name of the group of a later round; in the first round, each query is a group."""
     return f"round_{number}"
 
 
@@ -82,16 +82,17 @@ class Basis(StrEnum):
     """The part of a run that its CPU time covers; figures of different bases are never compared."""
 
     STEADY = "steady"
+    """The batches after the warm-up."""
     APPLICATION = "application"
     """The whole life of the executors, start-up included."""
 
 
 def common_basis(steady: Iterable[object | None]) -> Basis:
-    """Return the basis on which repetitions are compared, whoever compares them.
+    """Return the basis on which repetitions are compared; every comparison asks this function.
 
-    The steady state if each of them has one, else the whole application. ``steady`` has the figure
-    (or the window) of each repetition that counts, of all arms; None where its steady state was
-    too short to be measured.
+    It is the steady state if each of them has one, else the whole application. ``steady`` has the
+    figure (or the window) of each repetition that counts, of all arms; None for a repetition whose
+    steady state was too short to be measured.
     """
     return Basis.STEADY if all(figure is not None for figure in steady) else Basis.APPLICATION
 
@@ -121,22 +122,22 @@ class Value(StrEnum):
 
     @property
     def meaning(self) -> str:
-        """What the value means, as a part of a sentence."""
+        """Return what the value means, as a part of a sentence."""
         return VALUE_MEANINGS[self].meaning
 
     @property
     def counted(self) -> str:
-        """The words behind a number of queries that have this value."""
+        """Return the words that follow a number of queries with this value."""
         return VALUE_MEANINGS[self].counted
 
     @property
     def attention(self) -> int:
-        """The place of the value in the order in which a person looks at queries, from 0."""
+        """Return the place of the value, from 0, in the order in which a person looks at them."""
         return list(VALUE_MEANINGS).index(self)
 
 
 class ValueMeaning(NamedTuple):
-    """The words for a value: behind a number of queries, and what it means."""
+    """The words for a value: ``counted`` follows a number of queries, ``meaning`` explains it."""
 
     counted: str
     meaning: str
@@ -183,14 +184,16 @@ docs/read-the-result.md with it.
 
 
 FAILING = frozenset({Value.REGRESSION, Value.INVALID, Value.MISSING})
+"""The values that fail a night."""
 
 WITHOUT_SIZE = frozenset({Value.INVALID, Value.MISSING})
-"""Red whatever the figures are."""
+"""The values that fail a night whatever the figures are."""
 
 CONFIRMED = frozenset({Value.REGRESSION, Value.FASTER})
+"""The values of a change that later pairs have confirmed."""
 
 LOOKS_CHANGED = CONFIRMED | {Value.SUSPECT}
-"""Queries with these values have flame graphs."""
+"""The values of a query that has changed, or seems to have: it gets flame graphs."""
 
 
 def is_red(
@@ -198,13 +201,13 @@ def is_red(
 ) -> bool:
     """Tell whether a verdict fails the night: it decides, is bad, and nobody accepted it.
 
-    A suspect fails it too, unless the suspicion is of being faster.
+    A suspect fails the night, too, unless it seems to be faster (``ratio`` up to 1).
 
     Args:
         value: The value of the verdict.
-        ratio: Candidate / baseline, None where nothing was compared.
-        decides: Whether the metric of the verdict decides.
-        accepted: Whether a person accepted it.
+        ratio: The ratio candidate / baseline of the metric; None if it is not known.
+        decides: Whether verdicts on this metric may fail a night.
+        accepted: Whether a person accepted the verdict.
     """
     if not decides or accepted:
         return False
@@ -214,14 +217,14 @@ def is_red(
 
 
 class QueryKey(NamedTuple):
-    """A night has one verdict for each."""
+    """A query and a metric: a night has one verdict for each of these pairs."""
 
     query: str
     metric: str
 
 
 class RunKey(NamedTuple):
-    """A DAG run; its text is the name of the night everywhere in the store."""
+    """The key of a DAG run; as text, it is the name of the night in the results database."""
 
     dag_id: str
     run_id: str
@@ -232,7 +235,7 @@ class RunKey(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the key of a name; a DAG's id has no slash."""
+        """Return the key for the name of a night; the id of a DAG has no slash."""
         dag_id, _, run_id = text.partition("/")
         return cls(dag_id, run_id)
 
@@ -242,7 +245,7 @@ _Key = TypeVar("_Key")
 
 
 def grouped(rows: Iterable[_Row], key: Callable[[_Row], _Key]) -> dict[_Key, list[_Row]]:
-    """Return the rows by key, in their order; they need not be sorted."""
+    """Return the rows by key, each list in the order of the rows, which need not be sorted."""
     groups: dict[_Key, list[_Row]] = {}
     for row in rows:
         groups.setdefault(key(row), []).append(row)
@@ -250,14 +253,14 @@ def grouped(rows: Iterable[_Row], key: Callable[[_Row], _Key]) -> dict[_Key, lis
 
 
 def median_of(values: Iterable[float | None]) -> float | None:
-    """Return the median of the values that are known; None where none is."""
+    """Return the median of the values that are known; None if none is."""
     known = [float(value) for value in values if value is not None]
     return median(known) if known else None
 
 
 @dataclass(frozen=True)
 class Spread:
-    """The median of some values, with the least and the greatest."""
+    """The median of some values, with the smallest (``low``) and the largest (``high``)."""
 
     median: float
     low: float
@@ -270,25 +273,35 @@ class Spread:
         return cls(median(known), min(known), max(known))
 
     def __str__(self) -> str:
-        """Return the median, with the range."""
+        """Return the median, then the smallest and the largest value in brackets."""
         return f"{self.median:.2f} [{self.low:.2f}, {self.high:.2f}]"
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One figure of a repetition that is compared between the arms.
+    """A figure of a repetition that is compared between the arms.
 
     To measure something new, add an entry to ``METRICS`` and let ``measure`` put its value into
     ``Measurement.figures`` under the same name. Everything else takes it from here.
 
-    ``unit`` is the text behind a value, ``title`` its heading. ``decides``: the verdict may turn
-    the night red, and lower is better; the others inform. ``bases``: it is measured on each basis
-    (columns ``<name>_steady`` and ``<name>_application``). ``positive``: 0 is no value, compared
-    only where every repetition is above 0. ``waits``: it may be mostly waiting, for a disk or a
-    turn, and has no verdict on an unsteady host. ``flush_widens``: fsync is only a part of it, so
-    a disk whose fsync is unsteady widens its noise instead. ``tabled``: the result table has a
-    column for it beside the usual ones. ``judged``: the arms are compared by it; what is not says
-    how far the others can be believed.
+    Attributes:
+        name: The name of the metric, and of its column in the database.
+        unit: The text that follows a value.
+        title: The heading of a column; '' for the name.
+        decimals: The number of decimals of a printed value.
+        higher_is_better: Whether a higher value is better.
+        decides: Whether its verdict may fail the night; lower is better then. Other metrics inform.
+        bases: Whether it is measured on each basis (columns ``<name>_steady`` and
+            ``<name>_application``).
+        positive: Whether 0 means that there is no value: arms are compared only if every
+            repetition is above 0.
+        waits: Whether a large part of it may be time in which the query waits for a disk or a CPU:
+            then it has no verdict on an unsteady host.
+        flush_widens: Whether fsync is only a part of it: a disk with an unsteady fsync then widens
+            its noise, and does not take its verdict away.
+        tabled: Whether the result table has a column for it beside the usual ones.
+        judged: Whether the arms are compared by it. A metric that is not judged says how far the
+            others can be believed.
     """
 
     name: str
@@ -306,15 +319,15 @@ class Metric:
 
     @property
     def heading(self) -> str:
-        """Its title, else its name."""
+        """Return the title of the metric, or its name if it has no title."""
         return self.title or self.name
 
     def column(self, basis: Basis | None) -> str:
-        """Return the name of its figure on a basis; None for a metric without one."""
+        """Return the name of the figure on a basis; None is the basis of a metric without bases."""
         return f"{self.name}_{basis}" if self.bases else self.name
 
     def text(self, value: float | None) -> str:
-        """Return a value as it is printed, with thousands separators; "-" for none."""
+        """Return a value as it is printed, with thousands separators; "-" for None."""
         return "-" if value is None else f"{value:,.{self.decimals}f}"
 
     def worse(self, shift: float) -> bool:
@@ -323,18 +336,26 @@ class Metric:
 
 
 CPU = "cpu_s_per_mevent"
+"""The executors' CPU-seconds per million events: the metric that decides."""
 WALL = "wall_s"
+"""The seconds from the start of the streaming query to the end of its last batch."""
 SOURCE_RATE = "source_rate"
 """The rate at which a lone consumer reads the topic of the query."""
 READ_RATE = "read_rate"
-"""The rate at which the query reads it, summed over its scans."""
+"""The rate at which the query reads its topic, summed over its scans."""
 BROKER_CPU = "broker_cpu_s"
+"""The CPU-seconds of the broker of a repetition."""
 P50, P99 = "latency_ms_p50", "latency_ms_p99"
-"""Latency of a paced workload: from when an event was due to when its row was appended."""
+"""Percentiles of the latency of a paced workload.
+
+The latency of an event is the time from the moment when it was due until its row was appended.
+"""
 COMMIT, RESTORE = "commit_ms_p50", "restore_s"
-"""Of a recovery workload: the commit of a batch's state; until its stores were loaded again."""
+"""Of a recovery workload: the median time in which the state of a batch is committed, and the time
+in which the stores load their state again after a kill."""
 INTERRUPTION, FIRST_COMMIT, CATCH_UP = "interruption_s", "first_commit_s", "catch_up_s"
-"""Of a recovery workload: without a commit; to plan and run the first batch; behind its pace."""
+"""Of a recovery workload, after a kill: the seconds without a commit, the seconds in which the
+first batch is planned and run, and the seconds until the query keeps its pace again."""
 
 _KNOWN = (
     Metric(
@@ -359,5 +380,5 @@ METRICS: dict[str, Metric] = {one.name: one for one in _KNOWN}
 
 
 def metric_of(name: str) -> Metric:
-    """Return the metric of a name; for a name that is not known, one that informs."""
+    """Return the metric with a name; for an unknown name, return a new metric that informs."""
     return METRICS.get(name) or Metric(name, waits=not name.startswith(("cpu_", "state_")))

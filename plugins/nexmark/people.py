@@ -1,11 +1,11 @@
-"""Who did something: a name that nobody can choose, beside the one that a person gives."""
+"""Name the person who did something: the user of the system, and the name that a person gives."""
 
 import os
 import pwd
 
 
 def process_user() -> str:
-    """Return the user of this process as the system knows it, whatever its environment says."""
+    """Return the name of this process's user from the system, whatever the environment says."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:  # a container's user without a name
@@ -13,7 +13,7 @@ def process_user() -> str:
 
 
 def signed(user: str, given: str | None) -> str:
-    """Return the name to record: the `user`, then the given name, which proves nothing.
+    """Return the name to record: `user`, then the name `given` by a person, which proves nothing.
 
     >>> signed("root", "ada")
     'root (for ada)'

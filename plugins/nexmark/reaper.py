@@ -43,7 +43,7 @@ def command_variables() -> dict[str, str]:
 
 
 def command_of_environment() -> Process | None:
-    """Return the command that this process belongs to; None in an Airflow of your own."""
+    """Return the process of the command that started this process; None in your own Airflow."""
     pid, _, ticks = os.environ.get(COMMAND_VARIABLE, "").partition(":")
     return Process(int(pid), int(ticks)) if pid.isdigit() and ticks.isdigit() else None
 
@@ -53,8 +53,8 @@ def reaper_of_command(environment: Mapping[str, str]) -> Iterator[None]:
     """Run a reaper of this command while the block runs.
 
     Args:
-        environment: the environment of the reaper; `command_variables` in it are left out, so that
-            the reaper does not end itself.
+        environment: The environment of the reaper. The variable that marks processes of a command
+            is left out of it, so that the reaper does not end itself.
     """
     me = identify(os.getpid())
     assert me is not None
@@ -77,7 +77,7 @@ def wait_for_reapers(say: Say, within_s: float = 120.0) -> None:
     announced = False
     while any(not _watched(reaper).alive for reaper in processes.owned(_mark())):
         if time.monotonic() > deadline:
-            return  # the claim of the cluster fails, and names its holder
+            return  # the claim of the cluster then fails, and its message names the holder
         if not announced:
             say("waiting: processes of a killed command are being ended")
         announced = True
@@ -106,7 +106,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Wait for the end of a command, then end what it started; return the exit code.
 
     Args:
-        arguments: the command's pid and its start time in clock ticks after the boot.
+        arguments: The command's pid and its start time in clock ticks after the boot; None reads
+            them from the command line.
     """
     pid, ticks = map(int, sys.argv[1:] if arguments is None else arguments)
     command = Process(pid, ticks)

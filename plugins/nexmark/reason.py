@@ -1,4 +1,4 @@
-"""Why something failed, in one line, for people."""
+"""Tell people in one line why something failed."""
 
 import re
 
@@ -10,19 +10,20 @@ _EXIT_CODE = re.compile(r"Error code is: (-?\d+)\.")  # the sentence of Airflow'
 
 
 def reason_of(error: BaseException | str | None) -> str:
-    """Return the line of an error that says most; at most 500 characters.
+    """Return the line of an error that says most about its cause; at most 500 characters.
 
-    A text of several lines is a log. An error that is neither ours nor Airflow's has the name of
-    its class: the text of a KeyError is only the key.
+    A text of several lines is read as a log. The name of the class comes before the text of an
+    error that is neither ours nor Airflow's: the text of a KeyError is only the key.
     """
-    text = without_secrets(_told(error)).strip()
+    text = without_secrets(_text_of(error)).strip()
     if "\n" in text:
         match = _EXIT_CODE.search(text)
         text = failure_cause(text, int(match[1]) if match else None)
     return (text or "no reason was given")[:500]
 
 
-def _told(error: BaseException | str | None) -> str:
+def _text_of(error: BaseException | str | None) -> str:
+    """Return the text of an error, with the name of its class if it needs that."""
     text, kind = str(error or ""), type(error)
     plain = isinstance(error, str | NexmarkError | OSError | None)
     if plain or (isinstance(error, Exception) and kind.__module__.startswith("airflow.")):

@@ -1,7 +1,8 @@
-"""Secrets on Airflow's side: `nexmark_jobs.redaction` finds them, this file replaces them.
+"""Replace secrets on Airflow's side; `nexmark_jobs.redaction` finds them.
 
-A Spark conf that is a secret is replaced by a keyed fingerprint when a night is planned. All that
-is compared, stored and shown afterwards has the fingerprint only. The key is a file of the home.
+When a night is planned, the value of a Spark conf that is a secret is replaced by a keyed
+fingerprint. From then on only the fingerprint is compared, stored and shown. The key is a file in
+the home.
 """
 
 import contextlib
@@ -17,7 +18,7 @@ from nexmark_jobs import redaction
 from nexmark_jobs.redaction import HIDDEN, is_fingerprint, is_secret
 
 _KEY_BYTES = 32
-#: The least length of a secret that is hidden: shorter ones would hide other words, too.
+#: The shortest secret that is hidden, in characters: a shorter one would hide other words, too.
 _WORTH_HIDING = 4
 _known: set[str] = set()
 
@@ -28,7 +29,7 @@ def key_path() -> Path:
 
 
 def load_key() -> bytes:
-    """Return the key of the fingerprints; make it when it is first needed."""
+    """Return the key of the fingerprints; write it to its file first, if there is none."""
     path = key_path()
     if not path.exists():
         make_home()
@@ -48,12 +49,12 @@ def fingerprinted(confs: Mapping[str, str]) -> dict[str, str]:
 
 
 def remember(values: Iterable[str]) -> None:
-    """Let `without_secrets` hide these values in this process, in whatever text they appear."""
+    """Make `without_secrets` hide these values in every text, as long as this process runs."""
     _known.update(value for value in values if len(value) >= _WORTH_HIDING)
 
 
 def without_secrets(text: str) -> str:
-    """Return a text in which secrets are hidden: known secrets, and words that look like one."""
+    """Return a text without secrets: known ones are hidden, and words that look like a secret."""
     for value in sorted(_known, key=len, reverse=True):
         text = text.replace(value, HIDDEN)
     return redaction.without_secrets(text)
@@ -72,7 +73,7 @@ def shown_confs(confs: Mapping[str, Any]) -> str:
 
 
 def without_any_secret(value: Any) -> Any:
-    """Return plain data in which the secrets of all texts are hidden."""
+    """Return mappings, lists and texts with the secrets of all texts hidden."""
     if isinstance(value, str):
         return without_secrets(value)
     if isinstance(value, Mapping):

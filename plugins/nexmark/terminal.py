@@ -1,4 +1,4 @@
-"""Shows what a night tells: lines that stay, and one at the bottom that is only of the moment."""
+"""Print the lines of a command or a night: lines that stay, and a last line that is replaced."""
 
 import shutil
 import sqlite3
@@ -14,9 +14,9 @@ from nexmark.home import home_problem, is_full, remedied
 from nexmark.interrupts import terminated_as_interrupt
 from nexmark.secrets import without_secrets
 
-#: Before a line that is only of the moment: the next one takes its place.
+#: The mark at the start of a momentary line, which the next line replaces.
 MOMENTARY = "\x1f"
-#: Where the output is no terminal (a file, a CI log), a line of the moment at most so often.
+#: If the output is no terminal (a file, a CI log): least seconds between two momentary lines.
 EVERY_S = 30.0
 
 #: The exit code of a command that was interrupted.
@@ -26,18 +26,19 @@ _CLEAR = "\r\x1b[K"
 
 
 def show_line(text: str) -> None:
-    """Print a line of a command at once, also where the output is a file; without secrets.
+    """Print a line of a command without secrets, and at once, even if the output is a file.
 
-    What a task of a DAG tells goes through `nexmark.night.night_progress.say`.
+    Tasks of a DAG print their lines by `nexmark.night.night_progress.say`.
     """
     print(without_secrets(text), flush=True)
 
 
 def run_command(run: Callable[[], int]) -> int:
-    """Run a command, with SIGTERM as Ctrl-C.
+    """Run a command; SIGTERM ends it as Ctrl-C does.
 
     Returns:
-        Its exit code; 1 after one line on stderr for what is wrong; 130 when interrupted.
+        The exit code of the command; 1 after an error, which is printed to stderr in one line; 130
+        if the command was interrupted.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a letter that the terminal lacks becomes `?`
@@ -60,7 +61,7 @@ def run_command(run: Callable[[], int]) -> int:
 
 
 def columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return rows in columns as wide as they have to be; the last column has no end."""
+    """Return a table as text: a line of `heads`, then `rows`, in columns as wide as their cells."""
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
     return "\n".join(
         "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -70,7 +71,10 @@ def columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 @dataclass
 class Terminal:
-    """Where a person watches; the last line of a terminal is overwritten, a file only grows."""
+    """The output that a person watches.
+
+    A momentary line is overwritten on a terminal, and written now and then to a file.
+    """
 
     stream: TextIO
     clock: Callable[[], float] = time.monotonic
@@ -78,7 +82,7 @@ class Terminal:
     _next: float = 0.0
 
     def show(self, line: str) -> None:
-        """Show a line as `nexmark.night.night_progress` wrote it."""
+        """Show a line that `nexmark.night.night_progress` has written."""
         text = line.rstrip("\n")
         if not text.startswith(MOMENTARY):
             self.clear()
@@ -92,12 +96,12 @@ class Terminal:
             self._next = self.clock() + EVERY_S
 
     def show_all(self, lines: Iterable[str]) -> None:
-        """Show all lines that there are so far."""
+        """Show all of these lines."""
         for line in lines:
             self.show(line)
 
     def clear(self) -> None:
-        """Take the line of the moment away."""
+        """Remove the momentary line."""
         if self._dirty:
             self._write(_CLEAR)
         self._dirty = False
