@@ -2,7 +2,7 @@
 
 Runs a query on two executors, and kills none, an executor or a worker, with `spark.locality.wait`
 3 s and 0 s and with `unloadOnCommit`. Prints how many stores the batches from the kill on needed,
-how many of them were loaded from the checkpoint (Spark 4.2 and newer count it), and what the kill
+how many of them were loaded from the checkpoint (Spark 4.2 and newer count them), and what the kill
 cost. With --figures every run is kept in a file, and the same command continues where it stopped.
 """
 
@@ -29,6 +29,7 @@ SETTINGS = {
     "wait-0s": {"spark.locality.wait": "0s"},
     "unload": {"spark.sql.streaming.stateStore.unloadOnCommit": "true"},
 }
+"""The Spark confs of each setting that is compared."""
 KILLS = ("none", "executor", "worker")
 
 
@@ -50,7 +51,10 @@ def stores(outcome: Mapping[str, Any]) -> dict[str, int]:
 
 
 def row(name: str, runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a row of the table: kill, setting, stores, hit rate, costs."""
+    """Return a row of the table: kill, setting, stores needed and loaded, hit rate, costs.
+
+    `name` is the kill and the setting, `runs` are the figures of their runs.
+    """
     needed, loaded = (sum(run[key] for run in runs) for key in ("needed", "loaded"))
     hits = f"{1 - loaded / needed:.0%}" if needed else "not reported"
     costs = [[run[metric] for run in runs if metric in run] for metric in (RESTORE, INTERRUPTION)]
@@ -59,7 +63,7 @@ def row(name: str, runs: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; 0, 2 for a wrong argument."""
+    """Run the command line; return 0. A wrong argument ends with exit code 2."""
     parser = options_parser("affinity", __doc__)
     parser.add_argument("--rounds", type=whole(1, 100), default=5)
     parser.add_argument("--figures", type=Path, help="a file for every run, or with some")
@@ -74,16 +78,16 @@ def main(argv: Sequence[str] | None = None) -> int:
                 continue
             plan = spread_kills(batches, 0.5, 1) if kill != "none" else []
             options = RecoveryOptions(
-                given.query,
-                len(plan),
-                given.events,
-                1_000,
-                1,
-                given.rows_per_batch,
-                "rocksdb",
-                False,
-                "worker" if kill == "worker" else "executor",
-                remote=RemoteStorage(20, 20),
+                query=given.query,
+                kills=len(plan),
+                events=given.events,
+                tps=1_000,
+                seed=1,
+                rows_per_batch=given.rows_per_batch,
+                state="rocksdb",
+                changelog=False,
+                kill="worker" if kill == "worker" else "executor",
+                remote=RemoteStorage(latency_ms=20, mb_per_s=20),
                 conf=SETTINGS[setting],
             )
             outcome = right(queries.run(build_of(given.engine), options, plan), len(plan))

@@ -1,4 +1,4 @@
-"""What the arguments of all commands have in common: one line for what is wrong, exit code 2."""
+"""Check the arguments of the benchmarks: a wrong one prints one line and ends with exit code 2."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _SHOWN = 40
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that says what is wrong in one line, and ends with exit code 2."""
+    """A parser that prints what is wrong in one line, and ends with exit code 2."""
 
     def error(self, message: str) -> NoReturn:
-        """End with `message`."""
+        """Print `message` and end."""
         self.exit(2, f"{self.prog}: {' '.join(message.split())}; see --help\n")
 
 
 def given(text: str) -> str:
-    """The type of an argument that has a default: who gives one says what it is."""
+    """Return the value of an argument that may be left out, but not be empty."""
     if not text.strip():
         raise argparse.ArgumentTypeError("is empty; give a value, or leave it out for the default")
     if not text.isprintable():
@@ -29,7 +29,7 @@ def given(text: str) -> str:
 
 
 def whole(low: int, high: int) -> Callable[[str], int]:
-    """The type of an argument that is a whole number from `low` to `high`."""
+    """Return the type of an argument that is a whole number from `low` to `high`."""
 
     def number(text: str) -> int:
         wanted = f"a whole number from {low} to {high}"

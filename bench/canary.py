@@ -1,9 +1,9 @@
-"""How steady the canary is on this host: ``python -m bench.canary``.
+"""Measure how steady the canary is on this host: ``python -m bench.canary``.
 
-Runs it a number of times, each in a Python of its own as on the hosts of a cluster, and prints for
-each timing how far the runs spread and how far two in a row are apart; beside that, the range of
-each level. The gate grades a night by the same distance, between before and after
-(``canary_bound`` and ``canary_unsteady`` in gate.yaml).
+Runs the canary a number of times, each in a Python process of its own, as on the hosts of a
+cluster. Prints for each timing how far the runs spread, and how far two successive runs are apart;
+then the range of each level. The gate grades a night by the same distance, from the reading before
+a query to the reading after it (``canary_bound`` and ``canary_unsteady`` in gate.yaml).
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ TIMING = "_s"
 
 @dataclass(frozen=True)
 class Spread:
-    """How a timing spreads: seconds, and fractions of the median (0.05 is 5 %).
+    """The spread of a timing: its median in seconds; the rest are fractions of it (0.05 is 5 %).
 
-    ``deviation`` is the standard deviation, ``range`` largest - smallest, ``apart`` and
-    ``worst_apart`` the median and the largest distance of two runs in a row.
+    ``deviation`` is the standard deviation, ``range`` the largest value minus the smallest,
+    ``apart`` and ``worst_apart`` the median and the largest distance of two successive runs.
     """
 
     median_s: float
@@ -71,7 +71,7 @@ def run(directory: str) -> dict[str, Any]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the spread of every timing and the range of every level."""
+    """Print the spread of every timing and the range of every level; return 0."""
     parser = argparse.ArgumentParser(prog="bench.canary", description=__doc__)
     parser.add_argument("--runs", type=int, default=20, help="at least 2")
     parser.add_argument("--directory", default=tempfile.gettempdir(), help="where fsync writes")
@@ -80,7 +80,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error("--runs: one run has no spread; give 2 or more")
     answers = [run(args.directory) for _ in range(args.runs)]
     names = list(dict.fromkeys(name for answer in answers for name in answer["metrics"]))
-    columns = {n: [a["metrics"][n] for a in answers if n in a["metrics"]] for n in names}
+    metrics = [answer["metrics"] for answer in answers]
+    columns = {name: [values[name] for values in metrics if name in values] for name in names}
     elapsed = [answer["elapsed_s"] for answer in answers]
     print(f"canary: {args.runs} runs of {np.median(elapsed):.1f} s (at most {max(elapsed):.1f} s)")
     problems = dict.fromkeys(problem for answer in answers for problem in answer["problems"])
@@ -92,6 +93,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _timing(name: str, values: Sequence[float]) -> str:
+    """Return the line of a timing: its median, its spread and the distance of successive runs."""
     if len(values) < 2:
         return f"  {name:<14} one run only"
     measured = spread(values)
@@ -103,6 +105,7 @@ def _timing(name: str, values: Sequence[float]) -> str:
 
 
 def _level(name: str, values: Sequence[float]) -> str:
+    """Return the line of a level: its median and its range."""
     return f"  {name:<14} {np.median(values):8.2f}, from {min(values):.2f} to {max(values):.2f}"
 
 

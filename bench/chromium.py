@@ -1,4 +1,4 @@
-"""Chromium as it is driven here: without a window, and without a word to anybody else."""
+"""Find Chromium, and list the flags that start it without a window or a request to others."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
 def find_chromium() -> str | None:
-    """Return the path of an installed Chromium; None for none."""
+    """Return the path of an installed Chromium; None if there is none."""
     return next((path for name in _NAMES if (path := shutil.which(name))), None)

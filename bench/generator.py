@@ -1,9 +1,9 @@
-"""Measures the generator: events per CPU-second of the whole JVM, in steady state. See --help.
+"""Measure the generator: events per CPU-second of the whole JVM, in steady state. See --help.
 
 Streams each case into a noop sink, as a query does, in local mode. CPU is user and system time of
-the JVM (that is driver and executor; from /proc, so Linux only), from the end of the warm-up
-batches to the end of the last one. `events` counts events of all kinds, as the throughput of a
-query does, although a case of bids generates only 46 of 50.
+the JVM, which is driver and executor, from the end of the warm-up batches to the end of the last
+batch. It is read from /proc, so this works on Linux only. `events` counts events of all kinds, as
+the throughput of a query does, although a case of bids generates only 46 of 50 events.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _COLUMNS = {
 
 @dataclass(frozen=True)
 class GeneratorRates:
-    """What a case costs, for each event of the generator."""
+    """The CPU time and the wall-clock time of a case, in nanoseconds per event of all kinds."""
 
     cpu_ns: float
     wall_ns: float
 
 
 def cases(source: Datagen) -> Iterator[tuple[str, DataFrame]]:
-    """What is measured, by name."""
+    """Yield each case: its name, and the stream that is measured."""
     bids = source.of_kind("bid")
     for name, columns in _COLUMNS.items():
         yield name, bids.select(*columns)
@@ -54,7 +54,14 @@ def cases(source: Datagen) -> Iterator[tuple[str, DataFrame]]:
 
 
 def measure(frame: DataFrame, events_per_batch: int, warm_up: int, batches: int) -> GeneratorRates:
-    """Stream `frame` and measure `batches` batches after the first `warm_up` ones."""
+    """Stream a case into a noop sink and measure some of its batches.
+
+    Args:
+        frame: The stream of the case.
+        events_per_batch: The number of events of all kinds in a batch.
+        warm_up: The number of batches that are run first and not measured.
+        batches: The number of batches that are measured.
+    """
     clock = JvmClock(frame.sparkSession)
     query = frame.writeStream.format("noop").trigger(processingTime="0 seconds").start()
     try:
@@ -70,7 +77,7 @@ def measure(frame: DataFrame, events_per_batch: int, warm_up: int, batches: int)
 
 
 def _wait_for(query: object, batches: int) -> int:
-    """Wait until at least `batches` batches are done; returns how many are done."""
+    """Wait until at least `batches` batches are done; return how many are done."""
     while True:
         progress = query._jsq.lastProgress()  # type: ignore[attr-defined]
         done = 0 if progress is None else int(progress.batchId()) + 1
@@ -80,7 +87,7 @@ def _wait_for(query: object, batches: int) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print a table."""
+    """Print a table with a line for each case."""
     parser = argparse.ArgumentParser(prog="bench_generator.py", description=__doc__)
     parser.add_argument("--events-per-batch", type=int, default=2_000_000, metavar="N")
     parser.add_argument("--warm-up", type=int, default=8, metavar="BATCHES")

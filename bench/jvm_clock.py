@@ -1,4 +1,4 @@
-"""CPU time of the JVM behind a session, for the benchmarks in local mode (Linux only)."""
+"""Read the CPU time of a Spark session's JVM, for the benchmarks in local mode (Linux only)."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class JvmClock:
         self._ticks = os.sysconf("SC_CLK_TCK")
 
     def cpu_s(self) -> float:
-        """CPU-seconds since the JVM began."""
+        """Return the CPU-seconds of the JVM since it was started."""
         user, system = self._stat.read_text().rpartition(")")[2].split()[11:13]
         return (int(user) + int(system)) / self._ticks
 
 
 class CpuRecorder:
-    """Notes a clock every 20 ms while it is entered, so that any moment can be asked for later."""
+    """Records a clock every 20 ms inside its context, and returns the reading of any moment."""
 
     def __init__(self, clock: JvmClock) -> None:
-        """Record nothing yet."""
+        """Prepare to record a clock; the context begins it."""
         self._clock = clock
         self._times: list[float] = []
         self._readings: list[float] = []
@@ -55,13 +55,15 @@ class CpuRecorder:
         self._thread.join()
 
     def cpu_s(self, moment: float) -> float:
-        """CPU-seconds at `moment` (seconds since 1970), between the readings around it."""
+        """Return the CPU-seconds at `moment`, in seconds since 1970.
+
+        They are interpolated between the readings just before and just after it.
+        """
         after = min(max(bisect_left(self._times, moment), 1), len(self._times) - 1)
-        (t0, t1), (c0, c1) = (
-            self._times[after - 1 : after + 1],
-            self._readings[after - 1 : after + 1],
-        )
-        return c0 + (c1 - c0) * (moment - t0) / (t1 - t0)
+        time_before, time_after = self._times[after - 1 : after + 1]
+        cpu_before, cpu_after = self._readings[after - 1 : after + 1]
+        part = (moment - time_before) / (time_after - time_before)
+        return cpu_before + (cpu_after - cpu_before) * part
 
     def _record(self) -> None:
         while True:

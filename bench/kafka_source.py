@@ -1,10 +1,10 @@
-"""What a query costs from Kafka, beside the generator: `nexmark bench kafka-source`.
+"""Compare what a query costs from Kafka and from the generator: `nexmark bench kafka-source`.
 
-Starts a broker, fills a topic with generated events, and prints what the fill costs its client.
-Then each query reads the topic, and the same events from the generator, in a JVM of its own: a run
-that does not count, and one that does, without its first two batches. To show where the time goes,
-the JVM also only reads the topic, and reads and parses it. CPU is user and system time of the JVM
-(Linux only). Prints the bars; exit code 1 when one is missed.
+Starts a broker, fills a topic with generated events, and prints the CPU time of the client that
+fills it. Then each query reads the topic, and the same events from the generator, in a JVM of its
+own: once as a warm-up, and once to be measured, without the first two batches. To show where the
+time goes, the JVM also only reads the topic, and then reads and parses it. CPU is user and system
+time of the JVM (Linux only). Prints the bars; the exit code is 1 if one is missed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from nexmark_jobs.sources.kafka import parsed
 
 TOPIC, PARTITIONS = "nexmark", 8
 BATCH = 200_000
-"""Smaller batches would mostly show what a batch itself costs."""
+"""Events per batch: with smaller batches, the fixed cost of a batch would weigh most."""
 Q0, FILL = 110, 400
 """The bars: thousands of events per CPU-second."""
 
@@ -82,6 +82,7 @@ def measured(given: argparse.Namespace, servers: str, jars: str, name: str) -> S
 
 
 def _steady(spark: SparkSession, options: Options) -> float:
+    """Return thousands of events per CPU-second of a query, in the second of two runs."""
     for _ in range(2):
         with CpuRecorder(JvmClock(spark)) as recorder:
             result = run(spark, options, quiet=True)
@@ -98,21 +99,8 @@ def _of(spark: SparkSession, frame: DataFrame, events: int) -> float:
 
 
 def _options(name: str, source: Sequence[str]) -> Options:
-    return parse(
-        [
-            "--query",
-            name,
-            *source,
-            "--sink",
-            "noop",
-            "--digest",
-            "off",
-            "--rows-per-batch",
-            str(BATCH),
-            "--result",
-            os.devnull,
-        ]
-    )
+    arguments = ["--query", name, *source, "--sink", "noop", "--digest", "off"]
+    return parse([*arguments, "--rows-per-batch", str(BATCH), "--result", os.devnull])
 
 
 def report(rates: Mapping[str, SourceRates], filled: float) -> list[GateBar]:
@@ -132,7 +120,7 @@ def report(rates: Mapping[str, SourceRates], filled: float) -> list[GateBar]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; 0, 1 when a bar is missed, 2 for a wrong argument."""
+    """Run the command line; return 0, or 1 if a bar is missed."""
     parser = Parser(prog="bench.kafka_source", description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--queries", default="q0,q5,q9,q20")
     parser.add_argument("--events", type=whole(5 * BATCH, 10**8), default=2_000_000)

@@ -1,10 +1,10 @@
 """Is a query right after kills? `nexmark bench kills`.
 
-Runs each query on each engine with each kind of state, killed at random moments: the driver, an
-executor, or both, with two seeds. Prints how many runs were killed, what the kills hit, how many
-rows came again (of Kafka's sink, which is at least once: equal rows then count once), and the bars:
-no wrong table, no run that failed by itself, nothing left behind. With --figures every run
-is kept in a file, and the same command continues where it stopped; --runs 0 prints what is there.
+Runs each query on each engine with each kind of state, with two seeds, and kills the driver, an
+executor, or both at random moments. Prints how many runs were killed, what the kills hit, and how
+many rows were written again (only Kafka's sink may do that; equal rows then count once). Prints the
+bars: no wrong table, no run that failed by itself, nothing left behind. With --figures every run is
+kept in a file, and the same command continues where it stopped; --runs 0 prints what is there.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ QUERIES = ("q4", "q5", "q9", "q11", "q16", "q18", "q20")
 STATES = ("rocksdb", "rocksdb+changelog", "hdfs")
 KILLS = ("driver", "executor", "both")
 WANTED = 200
-"""As many killed runs are enough."""
+"""The least number of killed runs."""
 _EVENTS, _TPS, _ROWS = 6_000, 100, 1_000
 _NONE = {"wrong": "were wrong", "failed": "failed by themselves", "left": "left something behind"}
 
 
 @dataclass(frozen=True)
 class Case:
-    """A run to kill."""
+    """A run that is killed: what runs, on which engine, with which state, and what a kill hits."""
 
     query: str
     engine: str
@@ -56,14 +56,14 @@ class Case:
         """Return the options of the run, with `kills` kills."""
         state, _, changelog = self.state.partition("+")
         return RecoveryOptions(
-            self.query,
-            kills,
-            _EVENTS,
-            _TPS,
-            self.seed,
-            _ROWS,
-            state,
-            bool(changelog),
+            query=self.query,
+            kills=kills,
+            events=_EVENTS,
+            tps=_TPS,
+            seed=self.seed,
+            rows_per_batch=_ROWS,
+            state=state,
+            changelog=bool(changelog),
             kill=self.kill,  # type: ignore[arg-type]
             servers=servers,
             untimed=True,
@@ -73,7 +73,7 @@ class Case:
 def cases(engines: Sequence[str], seeds: int) -> list[Case]:
     """Return all cases, seed by seed.
 
-    The cases of a seed are shuffled, so that a part of them has some cases of each kind.
+    The cases of a seed are shuffled, so that the first ones are of all kinds.
     """
     shuffled = []
     for seed in range(1, seeds + 1):
@@ -130,7 +130,7 @@ def report(runs: Mapping[tuple[int, str], Mapping[str, Any]]) -> int:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; 0, 1 when a bar is missed, 2 for a wrong argument."""
+    """Run the command line; return 0, or 1 if a bar is missed."""
     known = tuple(load().engines)
     parser = Parser(prog="bench.kills", description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--engines", nargs="+", choices=known, default=[known[0], known[-1]])

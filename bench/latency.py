@@ -1,12 +1,12 @@
-"""What the shipped gate makes of latency: `nexmark bench latency`.
+"""Test how the shipped gate judges latency: `nexmark bench latency`.
 
 Starts a broker and runs one query in rounds of three paced runs, each a fresh application: the
-baseline, the control (the same once more), and the slowed arm, whose rows come later by a part of
-the median. Their order is a night's.
+baseline, the control (the baseline once more), and the slowed arm, whose rows come later by a part
+of the median latency. The order of the runs is the order of a night.
 
-`bench.rounds` draws comparisons from the rounds. Prints noise, smallest visible change and the
-bars; exit code 1 when one is missed. With --figures every run is kept in a file, and the same
-command continues where it stopped.
+`bench.rounds` draws comparisons from the rounds. The command prints the noise, the smallest visible
+change and the bars; the exit code is 1 if a bar is missed. With --figures every run is kept in a
+file, and the same command continues where it stopped.
 """
 
 from __future__ import annotations
@@ -41,7 +41,11 @@ _ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Asked:
-    """What is measured, in how many rounds."""
+    """The measurement that the command line asks for.
+
+    ``rate`` is in events per second; ``seconds`` are measured after ``warm_up`` seconds; ``later``
+    is the part of the median by which the rows of the slowed arm come later.
+    """
 
     query: str
     trigger: str
@@ -52,19 +56,19 @@ class Asked:
     later: float
 
     def __str__(self) -> str:
-        """What is measured, as the file of runs names it."""
+        """Return the measurement as the file of runs names it."""
         size = f"{self.rate}/s {self.warm_up}+{self.seconds} s"
         return f"{self.query} {self.trigger} {size}, {self.later:.0%} later"
 
 
 def rounds_of(asked: Asked, file: Path) -> Rounds:
-    """The rounds of a measurement that is kept in `file`."""
+    """Return the rounds of a measurement whose runs are kept in `file`."""
     return Rounds(KeptRuns(str(asked), file), asked.query, asked.rounds, (P50, P99))
 
 
 @dataclass
 class PacedRounds:
-    """Runs what is missing."""
+    """Runs the missing runs of the rounds; ``again`` counts the runs that were invalid."""
 
     asked: Asked
     rounds: Rounds
@@ -72,7 +76,7 @@ class PacedRounds:
     again: int = 0
 
     def measure(self) -> None:
-        """A first run that does not count, two that tell p50, the rounds."""
+        """Run one run that does not count, two runs that show the usual p50, then the rounds."""
         asked, kept = self.asked, self.rounds.runs
         for arm in ("first 0", "first 1", "first 2"):
             if (0, arm) not in kept.figures:
@@ -102,7 +106,7 @@ class PacedRounds:
 
 @contextmanager
 def paced_runs(engine: str) -> Iterator[PacedRuns]:
-    """Runs of an engine with a broker of their own, which ends with the context."""
+    """Yield the paced runs of an engine, with a broker of their own that ends with the context."""
     build = resolve(load().engines[engine].build, paths.builds_dir(), say=show_line)
     jars, brokers = connector(build.version, show_line), broker.of_this_machine("latency")
     try:
@@ -115,7 +119,7 @@ def paced_runs(engine: str) -> Iterator[PacedRuns]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; 0, 1 when a bar is missed, 2 for a wrong argument."""
+    """Run the command line; return 0, or 1 if a bar is missed."""
     gate = load_gate()
     fewest = sum(gate.rounds[:2])
     engines = load().engines
@@ -134,13 +138,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(f"--query: {given.query} has nothing in which its rows could wait; take q17")
     with tempfile.TemporaryDirectory() as directory:
         asked = Asked(
-            given.query,
-            given.trigger,
-            given.rate,
-            given.seconds,
-            given.warm_up,
-            given.rounds,
-            given.later,
+            query=given.query,
+            trigger=given.trigger,
+            rate=given.rate,
+            seconds=given.seconds,
+            warm_up=given.warm_up,
+            rounds=given.rounds,
+            later=given.later,
         )
         rounds = rounds_of(asked, given.figures or Path(directory) / "runs.jsonl")
         with paced_runs(given.engine) as runs:

@@ -1,8 +1,8 @@
-"""What nexmark-flink did, for ``bench_queries``: K events per CPU-second of its TaskManager.
+"""List the figures of nexmark-flink, for ``bench.queries``: K events per CPU-second.
 
-nexmark-flink 6b3646c on Flink 2.0.1, 2 slots, heap state, on a box of 2 cores and 24 GB, one run
-each. It cannot run q6; q23 was not measured. The CPU of its JobManager and its planning are not in
-its figures; our driver is in ours.
+They are of nexmark-flink 6b3646c on Flink 2.0.1 with 2 slots and heap state, on a machine with 2
+cores and 24 GB, one run each. It cannot run q6; q23 was not measured. Its figures have only the CPU
+of its TaskManager. The JobManager, which plans, is left out; our figures include our driver.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Peer:
-    """As shipped, and with object reuse switched on (None: not measured)."""
+    """The figures of a query as shipped, and with object reuse (None if it was not measured)."""
 
     shipped: int
     reuse: int | None

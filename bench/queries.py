@@ -1,14 +1,15 @@
-"""Measures every query: events per CPU-second, beside nexmark-flink. See --help.
+"""Measure every query: events per CPU-second, compared with nexmark-flink. See --help.
 
-Every query has a JVM of its own in local mode, over generated events into the noop sink. After a
-warm-up it is measured twice: over 5 M events in batches of 500 k, the size of the peer's figures,
-and over `--events` in ten batches, a size at which start, JIT and the fixed cost of a batch weigh
-little. Where the state of that many events does not fit the heap, the largest of 20 M and 10 M that
-does is taken, and the table says so. CPU is user and system time of the JVM (Linux only).
+Every query runs in a JVM of its own in local mode, over generated events into the noop sink. After
+a warm-up it is measured twice. The first time it reads 5 M events in batches of 500 k, the size of
+the peer's figures; the second time `--events` events in ten batches, a size at which start, JIT and
+the fixed cost of a batch weigh little. If the state of that many events does not fit the heap, the
+second size is 20 M or 10 M events, the largest that fits; the table shows it. CPU is user and
+system time of the JVM (Linux only).
 
-*With end* includes the batches behind the end of the input, in which the windows that are still
-open are closed, as the peer's figures do; *steady* does not. Neither has the first two batches.
-Ratios are like for like: with the end, at the same number of events.
+*With end* includes the batches after the end of the input, which close the windows that are still
+open, as the peer's figures do; *steady* does not. Both are without the first two batches. Ratios
+compare equal things: with the end, at the same number of events.
 """
 
 from __future__ import annotations
@@ -39,19 +40,23 @@ from nexmark_jobs.queries import QUERIES
 from nexmark_jobs.run_query import run
 
 SMALL, SMALL_BATCH = 5_000_000, 500_000
-"""The events of the peer's figures, and our batches of them."""
+"""The number of events of the peer's figures, and of events in each of our batches."""
 SMALLER = (20_000_000, 10_000_000)
-"""What is measured instead where the state does not fit the heap."""
+"""The numbers of events that are tried if the state of more events does not fit the heap."""
 BATCHES = 10
+"""The number of batches of the large size."""
 WARM_UP = 2
-"""Batches that do not count, after a whole run that does not."""
+"""The number of first batches of a run that do not count; a whole run before it does not either."""
 STATE_COPIES = 2.5
-"""Heap that a byte of reported state takes: two versions, and what the collector needs."""
+"""Bytes of heap for each byte of reported state: two versions, and room for the collector."""
 
 
 @dataclass(frozen=True)
 class QueryRates:
-    """K events per CPU-second of a run over ``events``, without and with the end of the input."""
+    """The rates of a run over ``events`` events, in thousands of events per CPU-second.
+
+    ``steady`` is without the batches after the end of the input, ``with_end`` includes them.
+    """
 
     events: int
     steady: float
@@ -60,14 +65,14 @@ class QueryRates:
 
 @dataclass(frozen=True)
 class MeasuredQuery:
-    """One repetition of a query; ``large`` is None where even the smallest size did not fit."""
+    """One repetition of a query; ``large`` is None if even the smallest size did not fit."""
 
     small: QueryRates
     large: QueryRates | None
 
 
 def rates(recorder: CpuRecorder, result: dict[str, Any]) -> QueryRates:
-    """Return the rates of a run that has ended."""
+    """Return the rates of a run that has ended, from its result and the recorded CPU time."""
     batches = result["batches"]
     data = [batch for batch in batches if batch["phase"] == "data"]
     events = sum(batch["input_rows"] for batch in data[WARM_UP:]) / 1000
@@ -84,7 +89,7 @@ _PROFILES = Path(__file__).resolve().parents[1] / "include" / "conf" / "spark"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a table; returns the exit code."""
+    """Print a table with a line for each query; return 0."""
     given = _arguments(arguments)
     print(
         f"Spark {pyspark.__version__}, profile {given.profile}, tps {given.tps}, digest "
@@ -98,8 +103,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in given.queries:
         formulation = QUERIES[name].formulation(pyspark.__version__).name
         measured = [_in_new_process(given, name) for _ in range(given.repetitions)]
-        at_small = _median(one.small for one in measured)
-        larger = [one.large for one in measured if one.large is not None]
+        at_small = _median(repetition.small for repetition in measured)
+        larger = [repetition.large for repetition in measured if repetition.large is not None]
         at_large = _median(larger) if larger else None
         small[name] = at_small.with_end
         if at_large:
@@ -139,16 +144,24 @@ def _line(name: str, formulation: str, small: QueryRates, large: QueryRates | No
 
 
 def print_means(small: Mapping[str, float], large: Mapping[str, QueryRates]) -> None:
-    """Print the geometric means of what is like for like, and the queries that lose."""
+    """Print the geometric means of our rates by the peer's at equal sizes, and the slower queries.
+
+    `small` has our rates at 5 M events, `large` at the large size, both by query.
+    """
     _print_mean("5 M events", small, PEER)
     at_30 = {name: rates.with_end for name, rates in large.items() if rates.events == 30_000_000}
     _print_mean("30 M events", at_30, PEER_LARGE)
 
 
 def _print_mean(label: str, ours: Mapping[str, float], peers: Mapping[str, Peer]) -> None:
-    for kind in ("shipped", "reuse"):
-        theirs = {name: getattr(peer, kind) for name, peer in peers.items()}
-        ratios = {name: rate / theirs[name] for name, rate in ours.items() if theirs.get(name)}
+    """Print the geometric mean of our rates by the peer's, as shipped and with object reuse.
+
+    `label` names the size. `ours` and `peers` are by query.
+    """
+    shipped = {name: peer.shipped for name, peer in peers.items()}
+    reuse = {name: peer.reuse for name, peer in peers.items() if peer.reuse}
+    for kind, theirs in (("shipped", shipped), ("reuse", reuse)):
+        ratios = {name: rate / theirs[name] for name, rate in ours.items() if name in theirs}
         if ratios:
             slower = [f"{name} {ratio:.2f}" for name, ratio in ratios.items() if ratio < 1]
             print(
@@ -159,29 +172,36 @@ def _print_mean(label: str, ours: Mapping[str, float], peers: Mapping[str, Peer]
 
 def _median(several: Iterable[QueryRates]) -> QueryRates:
     """Return the medians over the repetitions of the smallest size that was measured."""
-    ordered = list(several)
-    events = min(one.events for one in ordered)
-    same = [one for one in ordered if one.events == events]
-    steady, with_end = median(one.steady for one in same), median(one.with_end for one in same)
-    return QueryRates(events, steady, with_end)
+    repetitions = list(several)
+    events = min(repetition.events for repetition in repetitions)
+    same_size = [repetition for repetition in repetitions if repetition.events == events]
+    return QueryRates(
+        events,
+        median(repetition.steady for repetition in same_size),
+        median(repetition.with_end for repetition in same_size),
+    )
 
 
 def _in_new_process(given: argparse.Namespace, name: str) -> MeasuredQuery:
-    """Measure in a process of its own: the state of an earlier query would burden the heap."""
+    """Measure a query in a new process, whose heap has no state of an earlier query."""
     sizes = [given.events, *(size for size in SMALLER if size < given.events), 0]
     while True:
         with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as process:
             try:
                 return process.submit(_measure, given, name, sizes).result()
-            except Exception as error:  # most likely no memory, however the JVM ended
-                tried = sizes.pop(0)
+            except Exception as error:  # the JVM may end in several ways when its memory is full
+                failed = sizes.pop(0)
                 if not sizes:
                     raise
-                print(f"{name}: {tried} events: {type(error).__name__}: {error}", file=sys.stderr)
+                print(f"{name}: {failed} events: {type(error).__name__}: {error}", file=sys.stderr)
 
 
 def _measure(given: argparse.Namespace, name: str, sizes: Sequence[int]) -> MeasuredQuery:
-    """Return both figures; ``sizes`` are tried from the largest, 0 means none."""
+    """Return the rates of a query at both sizes.
+
+    The large size is the first of ``sizes`` (events, falling) whose state fits the heap; 0 leaves
+    the large size out.
+    """
     spark = _session(given)
     run(spark, _options(given, name, SMALL // 2, SMALL_BATCH), quiet=True)
     small, state_bytes = _rates_of(spark, _options(given, name, SMALL, SMALL_BATCH))
@@ -207,36 +227,28 @@ def _rates_of(spark: SparkSession, options: Options) -> tuple[QueryRates, int]:
 
 
 def _options(given: argparse.Namespace, name: str, events: int, batch: int) -> Options:
-    return parse(
-        [
-            "--query",
-            name,
-            "--source",
-            "datagen",
-            "--events",
-            str(events),
-            "--tps",
-            str(given.tps),
-            "--seed",
-            "1",
-            "--sink",
-            "noop",
-            "--rows-per-batch",
-            str(batch),
-            "--digest",
-            given.digest,
-            "--result",
-            os.devnull,
-        ]
-    )
+    """Return the options of `run_query.py` for a run.
+
+    Args:
+        given: The options of the command line.
+        name: The query.
+        events: The number of events.
+        batch: The number of events in a batch.
+    """
+    arguments = ["--query", name, "--source", "datagen", "--events", str(events)]
+    arguments += ["--tps", str(given.tps), "--seed", "1", "--sink", "noop"]
+    arguments += ["--rows-per-batch", str(batch)]
+    return parse([*arguments, "--digest", given.digest, "--result", os.devnull])
 
 
 def _bytes(heap: str) -> int:
+    """Return the number of bytes of a heap size like 12g or 800m."""
     unit = 1024**3 if heap.endswith("g") else 1024**2
     return int(heap[:-1]) * unit
 
 
 def _session(given: argparse.Namespace) -> SparkSession:
+    """Return a session in local mode with the confs of the profile and of the command line."""
     builder = SparkSession.builder.master(f"local[{given.cores}]").appName("bench_queries")
     builder = builder.config("spark.ui.showConsoleProgress", "false")
     builder = builder.config("spark.ui.enabled", "false").config("spark.driver.memory", given.heap)

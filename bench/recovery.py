@@ -1,11 +1,12 @@
-"""What the shipped gate makes of recovery: `nexmark bench recovery`.
+"""Test how the shipped gate judges recovery: `nexmark bench recovery`.
 
-Runs one query, killed half-way between two commits, in rounds of three: the baseline, the control
-(the same once more), and the slowed arm, whose remote storage has a longer latency. `bench.rounds`
-draws comparisons from the rounds. CPU is of all processes of a run. Prints noise, smallest visible
-change and the bars: no alarm between equal arms, the slowed one found by its restore and not by
-its CPU. Exit code 1 when one is missed. With --figures every run is kept in a file, and the same
-command continues where it stopped.
+Runs one query in rounds of three runs and kills it half-way between two commits. The arms are the
+baseline, the control (the baseline once more), and the slowed arm, whose remote storage has a
+longer latency. `bench.rounds` draws comparisons from the rounds. The CPU time is of all processes
+of a run. The command prints the noise, the smallest visible change and the bars: no alarm between
+equal arms; the slowed arm is found by its restore and not by its CPU time. The exit code is 1 if a
+bar is missed. With --figures every run is kept in a file, and the same command continues where it
+stopped.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ METRICS = (RESTORE, COMMIT, INTERRUPTION, CPU)
 
 @dataclass(frozen=True)
 class KilledQueries:
-    """Run queries with kills, below the directory `work`.
+    """Runs queries with kills, with all files below the directory `work`.
 
     `mark` is the environment variable that marks their processes.
     """
@@ -53,7 +54,7 @@ class KilledQueries:
     def run(
         self, build: Build, options: RecoveryOptions, plan: Sequence[Kill] | None = None
     ) -> dict[str, Any]:
-        """Run a query once; return what `recover` returns, and the CPU time of the processes."""
+        """Run a query once; return the outcome of `recover` with the CPU time of all processes."""
         events, out = self.events(build, options), self.work / "out"
         before = children_cpu_s()
         try:
@@ -63,7 +64,7 @@ class KilledQueries:
         return outcome | {CPU: (children_cpu_s() - before) * 1e6 / options.events}
 
     def left(self) -> list[str]:
-        """Return what the runs have left behind: processes, and files that are not the input."""
+        """Return the processes and the files, without the input, that the runs have left behind."""
         processes = [process.command for process in owned(self.mark[OWNER_VARIABLE])]
         files = [each.name for each in self.work.iterdir() if not each.name.startswith("input")]
         return processes + files
@@ -123,7 +124,7 @@ def options_parser(prog: str, text: str | None) -> Parser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; 0, 1 when a bar is missed, 2 for a wrong argument."""
+    """Run the command line; return 0, or 1 if a bar is missed."""
     gate = load_gate()
     fewest = sum(gate.rounds[:2])
     parser = options_parser("recovery", __doc__)
@@ -135,16 +136,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = parser.parse_args(argv)
     storage = RemoteStorage(given.latency_ms, 20)
     options = RecoveryOptions(
-        given.query,
-        1,
-        given.events,
-        1_000,
-        1,
-        given.rows_per_batch,
-        "rocksdb",
-        False,
-        given.kill,
-        storage,
+        query=given.query,
+        kills=1,
+        events=given.events,
+        tps=1_000,
+        seed=1,
+        rows_per_batch=given.rows_per_batch,
+        state="rocksdb",
+        changelog=False,
+        kill=given.kill,
+        remote=storage,
     )
     slow = replace(options, remote=replace(storage, latency_ms=given.slower * storage.latency_ms))
     plan = spread_kills(-(-given.events // given.rows_per_batch), 0.5, 1)
@@ -158,9 +159,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             outcome = right(queries.run(build_of(given.engine), of_arm, plan), 1)
             figures = figures_of(outcome) | {CPU: outcome[CPU]}
             kept.keep(number, arm, figures)
-            show_line(
-                f"round {number} {arm}: {', '.join(f'{k} {v:.2f}' for k, v in figures.items())}"
-            )
+            shown = ", ".join(f"{name} {value:.2f}" for name, value in figures.items())
+            show_line(f"round {number} {arm}: {shown}")
     print(f"\n{of}; {given.rounds} rounds")
     slowed = f"latency times {given.slower:g}"
     return rounds.report(gate, gate.recovery_metric, slowed, quiet=[CPU])

@@ -1,10 +1,10 @@
-"""What the gate makes of comparisons drawn from rounds of arms.
+"""Judge comparisons that are drawn from rounds of arms, and count the alarms and what is found.
 
-A comparison is what a night does with a query: the rounds of pairs of gate.yaml, each of them
-read only if the gate goes on to it, judged by the gate, which has learned the noise from the other
-comparisons. Comparisons draw their pairs from all rounds; which run of an A/A pair is called the
-candidate is drawn, too. They share runs, the less the more rounds there are. An alarm is a
-REGRESSION.
+A comparison is judged as a night judges a query: by the rounds of pairs of gate.yaml, each of them
+read only if the gate goes on to it, and with the noise that the gate has learned from the other
+comparisons. Each comparison draws its pairs from all rounds of arms. For an A/A pair it also draws
+which run is called the candidate. Comparisons share runs; the more rounds there are, the fewer
+they share. An alarm is a REGRESSION.
 """
 
 from __future__ import annotations
@@ -27,22 +27,23 @@ from nexmark.verdict.order import arm_order
 from nexmark.verdict.verdict import Verdict
 
 USUAL = 15
-"""The rounds of arms that a benchmark runs where nobody asks for another number."""
+"""The default number of rounds of arms that a benchmark runs."""
 ARMS = (Arm.BASELINE, Arm.CONTROL, Arm.SLOWED)
 COMPARISONS = 20
+"""The number of comparisons between each two arms."""
 FOUND = 0.9
 """The part of the seeded slowdowns that has to be found."""
 
 
 @dataclass(frozen=True)
 class Rounds:
-    """Rounds of a run of each arm.
+    """Rounds of arms; each round has a run of each arm.
 
     Attributes:
-        runs: their runs.
-        query: what runs.
-        count: how many there are.
-        metrics: the figures that are compared.
+        runs: The runs of all rounds.
+        query: The query that runs.
+        count: The number of rounds.
+        metrics: The metrics that are compared.
     """
 
     runs: KeptRuns
@@ -51,22 +52,25 @@ class Rounds:
     metrics: tuple[str, ...]
 
     def missing(self, seed: str) -> Iterator[tuple[int, str]]:
-        """The rounds and arms still to be run, in a night's order."""
+        """Yield the round and the arm of each run that is still to do, in a night's order."""
         for number, arm in arm_order(self.count, ARMS, seed):
             if (number, arm) not in self.runs.figures:
                 yield number, arm
 
     def of_arm(self, arm: str, metric: str) -> list[float]:
-        """The figure of each round."""
+        """Return the figure of an arm in each round."""
         return [self.runs.figures[number, arm][metric] for number in range(1, self.count + 1)]
 
     def ratios(self, over: str, under: str, metric: str) -> list[float]:
-        """The log ratio of each round."""
+        """Return the log ratio of two arms, `over` / `under`, in each round."""
         pairs = zip(self.of_arm(over, metric), self.of_arm(under, metric), strict=True)
-        return [math.log(one / other) for one, other in pairs]
+        return [math.log(numerator / denominator) for numerator, denominator in pairs]
 
     def comparisons(self, arms: tuple[str, str], rules: Gate) -> Iterator[MeasuredNight]:
-        """Twenty nights with pairs drawn from the rounds; of A/A pairs the candidate is drawn."""
+        """Yield twenty nights with pairs that are drawn from the rounds.
+
+        `arms` are the candidate and the baseline. In an A/A pair, the candidate is drawn.
+        """
         drawn = random.Random(f"{arms}")
         ends = list(accumulate(rules.rounds))
         for name in range(COMPARISONS):
@@ -83,7 +87,10 @@ class Rounds:
             yield MeasuredNight(f"{' '.join(arms)} {name}", tuple(measured))
 
     def judged(self, metric: str, gate: Gate) -> tuple[list[Verdict], list[Verdict]]:
-        """The verdicts on the A/A comparisons and on the seeded ones, where `metric` decides."""
+        """Return the verdicts on the A/A comparisons, and on those with the slowed arm.
+
+        `metric` decides in both.
+        """
         rules = fitting(gate, self.count)
         rules = rules.model_copy(update={"metric": metric, "mode": Mode.PAIRED})
         control = list(self.comparisons((Arm.CONTROL, Arm.BASELINE), rules))
@@ -96,49 +103,59 @@ class Rounds:
         return alike, [_of(metric, judge_night(night, known, rules)) for night in seeded]
 
     def report(self, gate: Gate, decides: str, slowed: str, *, quiet: Sequence[str] = ()) -> int:
-        """Print noise and bars; 1 if a bar is missed.
+        """Print the noise and the bars; return 0, or 1 if a bar is missed.
 
         Args:
-            gate: its rules.
-            decides: the metric by which the slowed arm has to be found.
-            slowed: what slows it.
-            quiet: metrics by which it must not be found.
+            gate: The rules of the gate.
+            decides: The metric by which the slowed arm has to be found.
+            slowed: What slows the slowed arm, in words.
+            quiet: The metrics by which the slowed arm must not be found.
         """
         rows, bars = [], []
         for metric in self.metrics:
             alike, seeded = self.judged(metric, gate)
-            alarms, found = (sum(x.value == Value.REGRESSION for x in y) for y in (alike, seeded))
-            on = sum(x.fresh_pairs > 0 for x in alike)
-            seen = statistics.median(x.mde for x in alike if x.mde is not None)
+            alarms = sum(verdict.value == Value.REGRESSION for verdict in alike)
+            detected = sum(verdict.value == Value.REGRESSION for verdict in seeded)
+            went_on = sum(verdict.fresh_pairs > 0 for verdict in alike)
+            effects = [verdict.mde for verdict in alike if verdict.mde is not None]
+            visible = statistics.median(effects)
             spread = statistics.stdev(self.ratios(Arm.CONTROL, Arm.BASELINE, metric))
             rise = math.expm1(statistics.median(self.ratios(Arm.SLOWED, Arm.BASELINE, metric)))
             usual = statistics.median(self.of_arm(Arm.BASELINE, metric))
-            cells = [f"{usual:.1f}", f"{spread:.1%}", f"{seen:.1%}", f"{rise:+.1%}"]
-            rows.append([metric, *cells, f"{on}", f"{alarms}", f"{found}"])
+            cells = [f"{usual:.1f}", f"{spread:.1%}", f"{visible:.1%}", f"{rise:+.1%}"]
+            rows.append([metric, *cells, f"{went_on}", f"{alarms}", f"{detected}"])
             if metric == decides:
                 text = f"alarms in {COMPARISONS} A/A comparisons by {metric}"
                 bars.append(GateBar(text, alarms, 0))
                 text = f"found: {slowed}, part of {COMPARISONS}"
-                bars.append(GateBar(text, found / COMPARISONS, FOUND, at_least=True))
+                bars.append(GateBar(text, detected / COMPARISONS, FOUND, at_least=True))
             if metric in quiet:
-                bars.append(GateBar(f"of the slowed arm, red by {metric}", found, 0))
+                bars.append(GateBar(f"of the slowed arm, red by {metric}", detected, 0))
         heads = ("metric", "baseline", "spread of an A/A pair", "smallest visible", "slowed arm")
         print(f"\n{columns((*heads, 'went on', 'alarms', 'found'), rows)}\n")
         print("\n".join(map(str, bars)))
         return 0 if all(bar.met for bar in bars) else 1
 
     def _pair(self, number: int, place: int, arms: tuple[str, str], metric: str) -> Pair:
-        """Round `number` as pair `place` of a comparison."""
+        """Return a round as a pair of a comparison.
+
+        Args:
+            number: The number of the round.
+            place: The place of the pair in the comparison, from 1.
+            arms: The arms that are called the candidate and the baseline.
+            metric: The metric.
+        """
         candidate, baseline = (self.runs.figures[number, arm][metric] for arm in arms)
         return Pair(place, candidate, baseline)
 
 
 def fitting(gate: Gate, pairs: int) -> Gate:
-    """Return the gate with as many of its first rounds as a number of pairs is enough for."""
+    """Return the gate with only its first rounds: those for which `pairs` pairs are enough."""
     count = max(sum(end <= pairs for end in accumulate(gate.rounds)), 1)
     changes = {"rounds": gate.rounds[:count], "pursue_z": gate.pursue_z[: count - 1]}
     return gate.model_copy(update=changes)
 
 
 def _of(metric: str, verdicts: Sequence[Verdict]) -> Verdict:
+    """Return the verdict on a metric."""
     return next(verdict for verdict in verdicts if verdict.metric == metric)

@@ -1,9 +1,9 @@
-"""The JDKs and Pythons that each Spark runs on: ``python -m bench.runtimes --java-home DIR``.
+"""Try each Spark with some JDKs and Pythons: ``python -m bench.runtimes --java-home DIR``.
 
-For each engine of ``engines.yaml`` q5 runs over 2,000 events, and then a query with a Python
+For each engine of ``engines.yaml``, q5 runs over 2,000 events, and then a query with a Python
 worker, each in its own application. The command prints a line for each engine, JDK and Python:
-whether both ended well, or the reason. ``--java-home`` and ``--python`` can be given several times;
-the default is what this machine runs Spark with.
+`ok` if both ended well, else the reason. ``--java-home`` and ``--python`` may be given several
+times; the defaults are the JDK and the Python with which this machine runs Spark.
 """
 
 from __future__ import annotations
@@ -31,24 +31,19 @@ plus_one = udf(lambda number: number + 1, "long")
 rows = spark.range(10).select(plus_one("id").alias("n")).agg({"n": "sum"}).collect()
 assert rows[0][0] == 55, rows
 """
-_QUERY = (
-    "--query",
-    "q5",
-    "--source",
-    "datagen",
-    "--events",
-    "2000",
-    "--tps",
-    "1000",
-    "--rows-per-batch",
-    "1000",
-    "--sink",
-    "noop",
-)
+_SIZE = ["--events", "2000", "--tps", "1000", "--rows-per-batch", "1000"]
+_QUERY = ["--query", "q5", "--source", "datagen", *_SIZE, "--sink", "noop"]
 
 
 def attempt(build: Build, java_home: str, python: str, directory: Path) -> str:
-    """Run both applications; 'ok', or the last error that Spark or Python printed."""
+    """Run both applications; return `ok`, or the last error that Spark or Python printed.
+
+    Args:
+        build: The Spark build.
+        java_home: The directory of the JDK.
+        python: The path of the Python interpreter.
+        directory: A directory for temporary files.
+    """
     worker = directory / "worker.py"
     worker.write_text(_WORKER)
     query = str(Path(nexmark_jobs.__file__).with_name("run_query.py"))
@@ -57,15 +52,8 @@ def attempt(build: Build, java_home: str, python: str, directory: Path) -> str:
         "PYSPARK_PYTHON": python,
         "PYSPARK_DRIVER_PYTHON": python,
     }
-    submit = [
-        str(build.spark_home / "bin" / "spark-submit"),
-        "--master",
-        "local[1]",
-        "--conf",
-        "spark.ui.enabled=false",
-        "--conf",
-        "spark.log.level=ERROR",
-    ]
+    submit = [str(build.spark_home / "bin" / "spark-submit"), "--master", "local[1]"]
+    submit += ["--conf", "spark.ui.enabled=false", "--conf", "spark.log.level=ERROR"]
     result = str(directory / "result.json")
     for job in ([query, *_QUERY, "--result", result], [str(worker)]):
         run = subprocess.run(
@@ -78,13 +66,13 @@ def attempt(build: Build, java_home: str, python: str, directory: Path) -> str:
 
 
 def version_of(*command: str) -> str:
-    """The first line that a program prints of its version."""
+    """Return the first line of the version that a command prints."""
     run = subprocess.run(command, capture_output=True, text=True, check=True)
     return (run.stdout or run.stderr).splitlines()[0]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; return the exit code."""
+    """Run the command line; return 0, or 1 if an application failed."""
     parser = Parser(prog="nexmark bench runtimes", description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--java-home", type=given, action="append", help="a JDK to try")
     parser.add_argument("--python", type=given, action="append", help="an interpreter to try")

@@ -1,7 +1,7 @@
-"""What the CPU sampler costs on this host: ``python -m bench.sampler``.
+"""Measure what the CPU sampler costs on this host: ``python -m bench.sampler``.
 
-Runs the sampler beside a number of idle processes and one small tree to follow, and prints the
-CPU time the sampler says it used, start-up included, as a share of one core.
+Runs the sampler beside some idle processes and one small tree of processes that it follows. Prints
+the CPU time that the sampler reports of itself, start-up included, as a share of one core.
 """
 
 from __future__ import annotations
@@ -24,7 +24,11 @@ TREE = "import os, time; os.fork(); time.sleep({})"
 
 @dataclass(frozen=True)
 class Cost:
-    """``cpu_s``: CPU-seconds of the sampler in ``elapsed_s``; ``processes`` on the host."""
+    """The cost of a run of the sampler.
+
+    The sampler used ``cpu_s`` CPU-seconds in ``elapsed_s`` seconds, for ``ticks`` readings at an
+    interval of ``interval_s``; the host had ``processes`` processes.
+    """
 
     processes: int
     interval_s: float
@@ -34,12 +38,16 @@ class Cost:
 
     @property
     def percent(self) -> float:
-        """Share of one core in percent."""
+        """Return the CPU time as a share of one core, in percent."""
         return 100 * self.cpu_s / self.elapsed_s
 
 
 def measure_cost(processes: int, seconds: float, interval_s: float) -> Cost:
-    """Run the sampler for some seconds beside that many more idle processes."""
+    """Run the sampler beside additional idle processes; return its cost.
+
+    `processes` is the number of idle processes, `seconds` the time for which the sampler runs, and
+    `interval_s` the time from one reading to the next.
+    """
     spec = find_spec("nexmark_jobs.cpu_sampler")
     if spec is None or spec.origin is None:
         raise FileNotFoundError("nexmark_jobs/cpu_sampler.py is not installed; run `make env`")
@@ -64,7 +72,7 @@ def measure_cost(processes: int, seconds: float, interval_s: float) -> Cost:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the cost; exit code 1 when it is above the budget of 0.5 % of a core."""
+    """Print the cost; return 0, or 1 if it is above the budget of 0.5 % of a core."""
     parser = argparse.ArgumentParser(prog="bench.sampler", description=__doc__)
     parser.add_argument("--processes", type=int, default=300, help="idle processes to add")
     parser.add_argument("--seconds", type=float, default=30.0)

@@ -1,7 +1,7 @@
-"""Pictures of the pages of the newest night: `nexmark bench screenshots`.
+"""Take pictures of the pages of the newest night: `nexmark bench screenshots`.
 
-Starts the API server on the results of this home, logs in as a person does, and drives an installed
-Chromium through the pages.
+Starts the API server with the results of this home, logs in as a person does, and opens the pages
+in an installed Chromium.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 LAPTOP, PHONE = (1280, 800), (390, 844)
 TALLEST = 1600
-"""A picture is cut off below this."""
+"""The largest height of a picture, in pixels: the page below it is cut off."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write the pictures; 1 after one line on what is wrong."""
+    """Write the pictures; return 0, or 1 after an error, which is printed in one line."""
     parser = Parser(prog="bench.screenshots", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--out", type=given, default=paths.repository() / "docs" / "images")
     parser.add_argument("--port", type=port, default=8081)
@@ -73,7 +73,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _newest(query: str) -> tuple[str, str]:
-    """Return the newest night and the query of it that needs attention most."""
+    """Return the newest night, and `query` or else the query that needs attention most."""
     from nexmark.evidence.night_evidence import SORTS, night_evidence
     from nexmark.store import open_store
 
@@ -86,6 +86,7 @@ def _newest(query: str) -> tuple[str, str]:
 
 
 def _pictures(run: str, query: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield each picture: its name, the path of its page, and the options of its browser window."""
     dag, _, run_id = run.partition("/")
     night = f"{PREFIX}/night/{part(dag)}/{part(run_id)}"
     laptop, phone = _look(LAPTOP), _look(PHONE)
@@ -104,7 +105,7 @@ def _look(size: tuple[int, int]) -> dict[str, Any]:
 
 @contextmanager
 def _served(port: int) -> Iterator[str]:
-    """Airflow's API server, ended in any case; its address."""
+    """Start Airflow's API server; yield its address. The server ends with the context."""
     check_port(port, "nexmark bench screenshots --port PORT")
     environment = airflow_environment(load(), port)
     logs = paths.home() / "logs"

@@ -1,8 +1,8 @@
-"""Measures what the validation of a night's results costs: CPU-seconds of the checking process.
+"""Measure what the validation of a night's results costs, in CPU-seconds of the checking process.
 
 A night validates each query over the generated events and over the boundary events, and writes
-Data Docs. Here the outputs are right ones, made by the reference SQL. Dump the events first, in the
-size of the workload's ``verify``:
+Data Docs. Here the reference SQL makes the outputs, so they are right. Dump the events first, in
+the size of the workload's ``verify``:
 
     python nexmark_jobs/dump_events.py --events 100000 --tps 1000 --seed 1 \\
         --format parquet --out DIR
@@ -49,7 +49,7 @@ def write_outputs(events_dir: Path, out: Path) -> None:
 
 
 def main() -> None:
-    """Measure, and print a line per part."""
+    """Print a line with the cost of the import, and one with the cost of all validations."""
     parser = argparse.ArgumentParser(prog="bench.validation", description="See the file's comment.")
     parser.add_argument("--events", type=Path, required=True, help="Directory of dumped events.")
     generated = parser.parse_args().events

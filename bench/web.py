@@ -1,9 +1,10 @@
-"""How long the server takes for each page: `nexmark bench web`.
+"""Measure how long the server takes for each page: `nexmark bench web`.
 
-Makes a results database of 400 nights with 23 queries and 10 repetitions each (5 pairs), asks for
-every page some times, and prints the medians of CPU and wall-clock time and the slowest. Exit
-code 1 where a page takes more CPU time than it may: on a machine that does other things as well the
-wall clock says more about those, and a page waits for nothing but the database, which is a file.
+Makes a results database of 400 nights with 23 queries and 10 repetitions each (5 pairs), and asks
+for every page several times. Prints the medians of CPU and wall-clock time, and the longest
+wall-clock time. The exit code is 1 if a page takes more CPU time than its limit. The wall-clock
+time has no limit: a page waits only for the database, which is a file, so this time mostly shows
+what else the machine does.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ LIMIT_MS = 300
 
 
 class Anyone(AirflowAccess):
-    """Let everybody see everything: the benchmark measures the pages, not Airflow's login."""
+    """Lets everybody see everything: the benchmark measures the pages, not Airflow's login."""
 
     @property
     def user(self) -> Any:
-        """Everybody is the same."""
+        """Return a dependency of FastAPI that gives everybody the same name."""
 
         async def user() -> str:
             return "bench"
@@ -39,36 +40,36 @@ class Anyone(AirflowAccess):
         return user
 
     def name(self, user: str) -> str:
-        """Return the name."""
+        """Return the name of a user."""
         return user
 
     def readable(self, user: str, dags: Collection[str]) -> frozenset[str]:
-        """Everything may be read."""
+        """Return all DAGs: everybody may read them."""
         return frozenset(dags)
 
     def next_runs(self, dags: Collection[str]) -> dict[str, Any]:
-        """Nothing is scheduled."""
+        """Return no run: nothing is scheduled."""
         return {}
 
     def may_accept(self, user: str) -> bool:
-        """Everything may be accepted."""
+        """Return True: everybody may accept a run."""
         return True
 
     def login_url(self) -> str:
-        """There is no login."""
+        """Return the start page: there is no login."""
         return "/"
 
     def origins(self) -> frozenset[str]:
-        """No other origin."""
+        """Return no origin: no other site may send forms."""
         return frozenset()
 
     def secret(self) -> str:
-        """Return what forms are signed with."""
+        """Return the key with which forms are signed."""
         return "bench"
 
 
 def pages_of(run: str) -> Iterator[tuple[str, str]]:
-    """Return every page and its address."""
+    """Yield the name and the address of every page."""
     night = f"/night/{run}"
     yield "Overview", "/"
     yield "Night", "/newest"
@@ -86,7 +87,7 @@ def pages_of(run: str) -> Iterator[tuple[str, str]]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print a table; 1 where a page is too slow."""
+    """Print a table with a line for each page; return 0, or 1 if a page is too slow."""
     parser = Parser(prog="bench.web")
     parser.add_argument("--nights", type=whole(1, 10_000), default=400)
     parser.add_argument("--pairs", type=whole(3, 100), default=5)
@@ -111,6 +112,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _measure(url: str, run: str, times: int) -> Iterator[tuple[str, float]]:
+    """Print the figures of each page; yield its name and its median CPU time in milliseconds."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from fastapi.testclient import TestClient
@@ -121,18 +123,18 @@ def _measure(url: str, run: str, times: int) -> Iterator[tuple[str, float]]:
     client.get("/acks")  # opens the database, compiles templates
     print(f"{'page':<18} {'CPU':>6} {'wall':>6} {'worst':>6} {'kB':>6}")
     for name, address in pages_of(run):
-        took, used = [], []
+        wall_ms, cpu_ms = [], []
         for _ in range(times):
-            began, before = time.perf_counter(), time.process_time()
+            wall_before, cpu_before = time.perf_counter(), time.process_time()
             response = client.get(address)
-            took.append(1000 * (time.perf_counter() - began))
-            used.append(1000 * (time.process_time() - before))
+            wall_ms.append(1000 * (time.perf_counter() - wall_before))
+            cpu_ms.append(1000 * (time.process_time() - cpu_before))
             if response.status_code != 200:
                 raise SystemExit(f"{name}: {response.status_code}: {response.text[:300]}")
         size = len(response.content) / 1000
-        figures = (median(used), median(took), max(took), size)
+        figures = (median(cpu_ms), median(wall_ms), max(wall_ms), size)
         print(f"{name:<18} {' '.join(f'{figure:>6.0f}' for figure in figures)}", flush=True)
-        yield name, median(used)
+        yield name, median(cpu_ms)
 
 
 if __name__ == "__main__":
