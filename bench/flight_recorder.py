@@ -1,8 +1,8 @@
-"""What the flight recorder costs: `python -m bench.flight_recorder`.
+"""Measure what the flight recorder costs: `python -m bench.flight_recorder`.
 
-Runs pairs of fresh applications of a query on a standalone cluster of this machine, with and
-without the recorder in turns, measured as a night measures them, and prints by how much the CPU
-time of the executors is above that without.
+Runs pairs of fresh applications of a query on a standalone cluster of this machine, one with and
+one without the recorder, and measures them as a night does. Prints how much more CPU time the
+executors use with the recorder.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Overhead:
-    """How much more CPU time the pairs took with the recorder; 0.02 is 2 % more.
+    """The relative increase of CPU time by the recorder, over all pairs; 0.02 is 2 % more.
 
-    `deviation` is the standard deviation of the pairs, None for a single pair.
+    `low` and `high` are the smallest and the largest increase, `deviation` is the standard
+    deviation; None for a single pair.
     """
 
     median: float
@@ -75,7 +76,7 @@ def _measure(bench: Applications, name: str, query: str, recorded: bool) -> Meas
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the overhead of each pair and of all; exit code 1 where it cannot be measured."""
+    """Print the overhead of each pair and of all pairs; return 0, or 1 if it cannot be measured."""
     config = load()
     parser = Parser(prog="bench.flight_recorder", description=__doc__)
     parser.add_argument("--engine", default=config.newest.name, choices=list(config.engines))
@@ -121,16 +122,12 @@ def _bench(bench: Applications, query: str, count: int) -> int:
     return 0
 
 
-def _common_basis(*measurements: Measurement) -> str:
-    from nexmark.model import common_basis
-
-    return common_basis(each.cpu_s_per_mevent_steady for each in measurements)
-
-
-def _cpu(measurement: Measurement, basis: str) -> float:
-    figure = getattr(measurement, f"cpu_s_per_mevent_{basis}")
-    assert figure is not None
-    return float(figure)
+def _cpu(measurement: Measurement, basis: Basis) -> float:
+    """Return the CPU-seconds per million events on a basis, which the measurement has."""
+    if basis == Basis.APPLICATION:
+        return measurement.cpu_s_per_mevent_application
+    assert measurement.cpu_s_per_mevent_steady is not None
+    return measurement.cpu_s_per_mevent_steady
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 BUDGET_PERCENT = 0.5
+"""The most CPU time of the sampler, in percent of a core."""
 TREE = "import os, time; os.fork(); time.sleep({})"
 
 

@@ -25,6 +25,7 @@ from nexmark.store import open_store
 from nexmark.web.auth import AirflowAccess
 
 LIMIT_MS = 300
+"""The most CPU time of the server for a page, in milliseconds."""
 
 
 class Anyone(AirflowAccess):

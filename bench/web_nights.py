@@ -1,4 +1,4 @@
-"""Many nights in a results database, made up, for `bench.web` to ask for their pages."""
+"""Fill a results database with many invented nights, whose pages `bench.web` asks for."""
 
 from __future__ import annotations
 
@@ -28,15 +28,18 @@ DAG = "nexmark_spark_4_3_0"
 BATCHES = 20
 HOSTS = ("nexmark02", "nexmark03")
 SLOWER = ("q5", "q9")
-"""What is red in the newest nights."""
+"""The queries that are red in the newest nights."""
 STARTED = datetime(2026, 1, 1, 1, tzinfo=UTC)
+"""When the first night started; each later night starts a day later."""
 Row = dict[str, Any]
+"""A row of the database by the names of its columns."""
 
 
 def fill(store: Store, nights: int, queries: Sequence[str], pairs: int) -> str:
     """Write nights of pairs into an empty database; return the name of the newest night.
 
-    They are written in bulk: to record them one by one, as real nights are, takes half an hour.
+    They are written in bulk: it would take half an hour to record them one by one, as real nights
+    are recorded.
 
     Args:
         store: The empty database.
@@ -84,6 +87,16 @@ def _night(
     red: bool,
     chance: random.Random,
 ) -> Iterator[tuple[Any, list[Row]]]:
+    """Yield each table and its rows of a night.
+
+    Args:
+        number: The number of the night, from 0.
+        builds: The ids of all builds; each is the candidate of ten nights.
+        queries: The queries.
+        pairs: The number of pairs of each query.
+        red: Whether the queries `SLOWER` are red.
+        chance: Draws the noise of the figures.
+    """
     build, old = builds[number // 10], builds[max(0, number // 10 - 1)]
     run, started = f"{DAG}/{_run_id(number)}", STARTED + timedelta(days=number)
     yield NightRow, [_night_row(run, number, build, old, queries, pairs, started)]
@@ -117,6 +130,17 @@ def _night_row(
     pairs: int,
     started: datetime,
 ) -> Row:
+    """Return the row of a night.
+
+    Args:
+        run: The name of the night.
+        number: The number of the night, from 0.
+        build: The id of the candidate's build.
+        old: The id of the baseline's build.
+        queries: The queries.
+        pairs: The number of pairs of each query.
+        started: When the night started.
+    """
     spec = {"events": 5_000_000, "tps": 10_000_000, "rows_per_batch": 250_000, "seed": 1}
     return {
         "id": run,
@@ -145,6 +169,17 @@ def _night_row(
 def _repetition(
     row: int, run: str, query: str, pair: int, arm: str, figure: float, started: datetime
 ) -> Row:
+    """Return the row of a repetition.
+
+    Args:
+        row: The id of the row.
+        run: The name of the night.
+        query: The query.
+        pair: The number of the pair, from 1.
+        arm: The arm.
+        figure: The CPU-seconds per million events.
+        started: When the night started.
+    """
     return {
         "id": row,
         "night_id": run,
@@ -239,6 +274,16 @@ def _verdicts(
     started: datetime,
     chance: random.Random,
 ) -> Iterator[Row]:
+    """Yield the rows of the verdicts of a night.
+
+    Args:
+        run: The name of the night.
+        queries: The queries.
+        red: Whether the queries `SLOWER` are red.
+        old: The id of the baseline's build.
+        started: When the night started.
+        chance: Draws the noise of the figures.
+    """
     for metric in (CPU, "wall_s", "batch_ms_p99", "state_bytes_max"):
         for query in [*queries, SUITE] if metric == CPU else queries:
             bad = red and query in SLOWER and metric == CPU
@@ -273,6 +318,14 @@ def _verdicts(
 def _canary(
     run: str, queries: Sequence[str], started: datetime, chance: random.Random
 ) -> Iterator[Row]:
+    """Yield the rows of the canary's readings before and after each query.
+
+    Args:
+        run: The name of the night.
+        queries: The queries.
+        started: When the night started.
+        chance: Draws the noise of the readings.
+    """
     readings = {"cpu_s": 0.013, "cpu_memory_s": 0.006, "fsync_s": 0.002, "steal_percent": 0.3}
     for host in HOSTS:
         for group in queries:
@@ -304,6 +357,14 @@ def _self_test(run: str, kind: str, started: datetime) -> Row:
 
 
 def _acceptance(run: str, query: str, build: str, started: datetime) -> Row:
+    """Return the row of an accepted baseline.
+
+    Args:
+        run: The name of the accepted night.
+        query: The query.
+        build: The id of the build.
+        started: When the night started.
+    """
     return {
         "engine": "spark-4.3.0",
         "workload": "nightly",
