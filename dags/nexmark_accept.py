@@ -1,4 +1,4 @@
-"""The Airflow DAG by which a person makes a run the baseline."""
+"""Build the Airflow DAG by which a person makes a run the baseline."""
 
 from nexmark.dag.graph import build_accept_dag
 

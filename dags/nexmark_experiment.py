@@ -1,4 +1,4 @@
-"""The Airflow DAG that measures an experiment."""
+"""Build the Airflow DAG that measures an experiment."""
 
 from nexmark.config import load, load_experiments
 from nexmark.dag.graph import build_experiment_dag

@@ -1,4 +1,4 @@
-"""One DAG for each engine of include/conf/engines.yaml."""
+"""Build an Airflow DAG for each engine of include/conf/engines.yaml."""
 
 from airflow.sdk import get_parsing_context
 

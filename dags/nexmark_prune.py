@@ -1,4 +1,4 @@
-"""The Airflow DAG that deletes what is old, every day."""
+"""Build the Airflow DAG that deletes old runs and files every day."""
 
 from nexmark.config import load
 from nexmark.dag.prune_dag import build_prune_dag

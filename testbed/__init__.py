@@ -1,8 +1,8 @@
-"""The test cluster: the hosts of an SSH cluster as namespaces of this machine.
+"""Start and end the test cluster: the hosts of an SSH cluster as namespaces of this machine.
 
-Everything of it is below `<home>/testbed`, but the namespaces with their links, their files in
-/etc/netns, and the mount of the shared directory. The namespaces are there once for the whole
-machine, so one home has them at a time: its path is in LOCK while the cluster is up.
+All its files are below `<home>/testbed`. Only the namespaces with their links, their files in
+/etc/netns, and the mount of the shared directory are elsewhere. The whole machine has one set of
+namespaces, so only one home may use them at a time: its path is in LOCK while the cluster is up.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LOCK = Path("/run/nexmark-testbed.lock")
 
 
 def hosts(cluster: SshCluster, home: Path) -> dict[str, NamespaceHost]:
-    """Return the hosts of `cluster` by name, whether they are up or not."""
+    """Return the hosts of `cluster` by name, even if they are down."""
     return {
         name: NamespaceHost(name, machine.address, home / "testbed" / name, cluster.root)
         for name, machine in cluster.hosts.items()
@@ -41,14 +41,14 @@ def hosts(cluster: SshCluster, home: Path) -> dict[str, NamespaceHost]:
 
 
 def client_key(home: Path) -> Path:
-    """Return the private key that all hosts let in as root."""
+    """Return the file with the private key that every host accepts for root."""
     return home / "testbed" / "key"
 
 
 def up(cluster: SshCluster, home: Path) -> None:
-    """Start what does not run of the hosts and make their connections; repairs what is broken.
+    """Start the hosts that do not run, repair what is broken, and write their connections.
 
-    Raises ClusterError where this machine cannot have a test cluster, another home has it, or a
+    Raises ClusterError if this machine cannot have a test cluster, if another home has it, or if a
     host does not start within 20 s.
     """
     problems = [*system.problems(), *filter(None, [java_problem()])]
@@ -60,6 +60,7 @@ def up(cluster: SshCluster, home: Path) -> None:
 
 
 def _build(cluster: SshCluster, home: Path) -> None:
+    """Make the network, the shared directory and the hosts; wait until all hosts answer."""
     machines = hosts(cluster, home)
     (home / "testbed").mkdir(parents=True, exist_ok=True)
     make_key(client_key(home))
@@ -83,7 +84,7 @@ def _build(cluster: SshCluster, home: Path) -> None:
 
 
 def down(cluster: SshCluster, home: Path) -> None:
-    """End the hosts and remove all there is of them; nothing is done where there is nothing."""
+    """End the hosts and remove all that belongs to them; do nothing if there are none."""
     machines = hosts(cluster, home)
     traces = [home / "testbed", *(Path("/run/netns") / name for name in machines)]
     if not _owner() and not any(trace.exists() for trace in traces):
@@ -121,7 +122,11 @@ def status(cluster: SshCluster, home: Path) -> list[str]:
 
 @contextlib.contextmanager
 def _claimed(cluster: SshCluster, home: Path) -> Iterator[None]:
-    """Only one `up` or `down` at a time on this machine, and none on the cluster of another."""
+    """Hold the lock of the test cluster for the block.
+
+    ClusterError if another `up` or `down` runs on this machine, or if the cluster of another home
+    is up. What a cluster of another home has left is removed.
+    """
     with LOCK.open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -134,7 +139,7 @@ def _claimed(cluster: SshCluster, home: Path) -> Iterator[None]:
                     f"the test cluster of {owner} is up; end it with "
                     f"`NEXMARK_HOME={owner} nexmark cluster down` first"
                 )
-            _remove(cluster, owner)  # its disks are gone, or every process of it was killed
+            _remove(cluster, owner)  # its disks are gone, or all its processes were killed
         yield
 
 
@@ -148,6 +153,7 @@ def _owner() -> Path | None:
 
 
 def _bridge(address: str) -> None:
+    """Make the bridge that connects the hosts; the driver on this machine has `address` on it."""
     if system.attempt("ip", "link", "show", BRIDGE).returncode != 0:
         mac = hardware_address(address)
         system.run("ip", "link", "add", BRIDGE, "address", mac, "type", "bridge")
@@ -156,7 +162,7 @@ def _bridge(address: str) -> None:
 
 
 def _share(shared: str, home: Path) -> None:
-    """Put `<home>/testbed/shared` on `shared`, which hosts that start later see too."""
+    """Mount `<home>/testbed/shared` on `shared`; the hosts that start later see this mount, too."""
     source = home / "testbed" / "shared"
     source.mkdir(exist_ok=True)
     Path(shared).mkdir(parents=True, exist_ok=True)
@@ -178,7 +184,7 @@ def _link(link: Path, target: str) -> None:
 
 
 def _java_home() -> str:
-    """Return the JDK of this machine: $JAVA_HOME, or where the `java` on the PATH is from."""
+    """Return the directory of this machine's JDK: $JAVA_HOME, or the JDK of `java` on the PATH."""
     configured = os.environ.get("JAVA_HOME")
     return configured or str(Path(shutil.which("java") or "java").resolve().parents[1])
 

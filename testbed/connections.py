@@ -1,4 +1,4 @@
-"""The file with the Airflow connections of the private Airflow (its LocalFilesystemBackend)."""
+"""Read and write the file with the connections of the private Airflow (LocalFilesystemBackend)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 from nexmark.cluster.lease import ClusterError
 from nexmark_jobs.host.whole_files import write_whole
 
-#: Below NEXMARK_HOME.
+#: The path of the file below NEXMARK_HOME.
 CONNECTIONS = Path("airflow/connections.json")
 
 
 def read_connections(file: Path) -> dict[str, Any]:
-    """Return the connections by their ids; none without a file. ClusterError if it is not JSON."""
+    """Return the connections by their ids; {} without a file. ClusterError if it is not JSON."""
     try:
         content = json.loads(file.read_text())
     except FileNotFoundError:
@@ -28,12 +28,12 @@ def read_connections(file: Path) -> dict[str, Any]:
 
 
 def put_connections(file: Path, connections: Mapping[str, Any]) -> None:
-    """Adds `connections`; they replace connections with the same ids."""
+    """Add connections to the file; they replace connections with the same ids."""
     _write(file, {**read_connections(file), **connections})
 
 
 def remove_connections(file: Path, ids: Iterable[str]) -> None:
-    """Removes these connections; the file stays, because Airflow needs one."""
+    """Remove connections from the file, which stays, because Airflow needs it."""
     if file.exists():
         connections = read_connections(file)
         _write(file, {key: value for key, value in connections.items() if key not in set(ids)})

@@ -1,4 +1,4 @@
-"""One host of the test cluster: a network namespace with its own sshd, hostname, pids and disk."""
+"""Run a host of the test cluster: a network namespace with its own sshd, name, pids and disk."""
 
 from __future__ import annotations
 
@@ -48,9 +48,10 @@ class NamespaceHost:
     """A host; its namespace and its link on this machine have the same name.
 
     Attributes:
-        address: IPv4, in the /24 of the bridge.
-        state: the directory on this machine: `disk`, `tmp` and `ssh` of the host, `init.log`.
-        root: where `disk` is on the host.
+        address: Its IPv4 address, in the /24 network of the bridge.
+        state: The directory on this machine with `disk`, `tmp` and `ssh` of the host, and with
+            `init.log`.
+        root: The path of `disk` on the host.
     """
 
     name: str
@@ -60,12 +61,12 @@ class NamespaceHost:
 
     @property
     def disk(self) -> Path:
-        """What the host sees as `root`."""
+        """Return the directory on this machine that the host sees as `root`."""
         return self.state / "disk"
 
     @property
     def host_key(self) -> str:
-        """Type and key, as known_hosts has them."""
+        """Return the type and the key of the host, as in a file known_hosts."""
         return " ".join(self._key_file.with_suffix(".pub").read_text().split()[:2])
 
     @property
@@ -73,7 +74,10 @@ class NamespaceHost:
         return self.state / "ssh" / "ssh_host_ed25519_key"
 
     def prepare(self, hosts_file: str, authorized_key: str) -> None:
-        """Write the files of the host; what is there and right stays."""
+        """Write the files of the host; keep its disk and its key if they exist.
+
+        `hosts_file` is the text of its /etc/hosts, `authorized_key` the public key that it accepts.
+        """
         for directory in (self.disk, self.state / "ssh", self.state / "tmp"):
             directory.mkdir(parents=True, exist_ok=True)
         (self.state / "tmp").chmod(0o1777)
@@ -91,13 +95,13 @@ class NamespaceHost:
         Path(self.root).mkdir(parents=True, exist_ok=True)
 
     def _passwd(self) -> str:
-        """Return the accounts of this machine, with another home: no dot files of root are run."""
+        """Return the accounts of this machine, with another home of root: so no dot file is run."""
         lines = Path("/etc/passwd").read_text().splitlines()
         others = [line for line in lines if not line.startswith("root:")]
         return "\n".join([f"root:x:0:0:root:{self.root}/home:/bin/sh", *others, ""])
 
     def connect(self) -> None:
-        """Make the namespace and its link to the bridge, or put them right."""
+        """Make the namespace and its link to the bridge, or repair them."""
         inside = ("ip", "-n", self.name)
         if system.attempt(*inside, "link", "show", "lo").returncode != 0:
             self._kill_all()
@@ -119,34 +123,14 @@ class NamespaceHost:
                 system.run(*command, "del", "dev", device, "root")
 
     def boot(self) -> None:
-        """Start process 1 unless it runs; it outlives the caller."""
+        """Start process 1 of the host unless it runs; it goes on when this process ends."""
         if self.init_pid() is not None:
             return
-        command = (
-            "setsid",
-            "--fork",
-            "ip",
-            "netns",
-            "exec",
-            self.name,
-            "unshare",
-            "--uts",
-            "--pid",
-            "--fork",
-            "--kill-child",
-            "--mount-proc",
-            interpreter(),
-            "-I",
-            "-S",
-            init.__file__,
-            self.name,
-            str(self.disk),
-            self.root,
-            str(self.state / "ssh"),
-            "/etc/ssh",
-            str(self.state / "tmp"),
-            "/tmp",  # last: it may hide the other two
-        )
+        command = ["setsid", "--fork", "ip", "netns", "exec", self.name]
+        command += ["unshare", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"]
+        command += [interpreter(), "-I", "-S", init.__file__, self.name]
+        command += [str(self.disk), self.root, str(self.state / "ssh"), "/etc/ssh"]
+        command += [str(self.state / "tmp"), "/tmp"]  # last: it may hide the other two
         with (self.state / "init.log").open("wb") as log:
             subprocess.run(
                 [system.program(command[0]), *command[1:]],
@@ -188,14 +172,14 @@ class NamespaceHost:
         """Wait for sshd to answer; ClusterError with the last line of its log if it does not."""
         if not _wait(self.answers):
             try:
-                said = (self.state / "ssh" / "sshd.log").read_text(errors="replace").splitlines()
+                lines = (self.state / "ssh" / "sshd.log").read_text(errors="replace").splitlines()
             except OSError:
-                said = []
-            last = said[-1] if said else "its log is empty"
+                lines = []
+            last = lines[-1] if lines else "its log is empty"
             raise ClusterError(f"{self.name}: sshd does not answer on {self.address}: {last}")
 
     def answers(self) -> bool:
-        """Return whether sshd greets who connects."""
+        """Tell whether sshd sends its greeting when a client connects."""
         try:
             with socket.create_connection((self.address, SSH_PORT), _BANNER_TIMEOUT_S) as link:
                 return link.recv(8).startswith(b"SSH-2.0")
@@ -203,14 +187,14 @@ class NamespaceHost:
             return False
 
     def enter(self) -> tuple[str, ...]:
-        """Return the words before a command that run it as the host; ClusterError if it is down."""
+        """Return the words before a command that run it on the host; ClusterError if it is down."""
         pid = self.init_pid()
         if pid is None:
             raise ClusterError(f"{self.name} is down; `nexmark cluster up` starts it")
         return ("nsenter", "-t", str(pid), "-m", "-n", "-u", "-p", "--")
 
     def status(self) -> str:
-        """Return one line."""
+        """Return one line: the name, the address and the state of the host."""
         pid = self.init_pid()
         if pid is None:
             state = "down"
@@ -233,6 +217,8 @@ class NamespaceHost:
             Path(self.root).rmdir()
 
     def _kill_all(self) -> None:
+        """Kill all processes of the host; ClusterError if one does not end."""
+
         def killed() -> bool:
             pids = {*system.namespace_pids(self.name), *self._inits()}
             alive = [pid for pid in pids if not _ended(pid)]
@@ -245,7 +231,10 @@ class NamespaceHost:
             raise ClusterError(f"{self.name}: its processes cannot be killed; restart this machine")
 
     def _inits(self) -> list[int]:
-        """Process 1 of this host by its command line, even where the namespace has no name."""
+        """Return the pids of process 1 of this host, even if its namespace has lost its name.
+
+        They are found by the command line.
+        """
         words = f"\0{init.__file__}\0{self.name}\0{self.disk}\0".encode()
         pids = []
         for file in Path("/proc").glob("[0-9]*/cmdline"):
@@ -255,7 +244,7 @@ class NamespaceHost:
         return pids
 
     def _listens(self) -> bool:
-        """Return whether something listens on the port of SSH; a broken link does not matter."""
+        """Tell whether a process listens on the port of SSH, even if the link is broken."""
         table = Path(f"/proc/{self.init_pid()}/net/tcp")
         try:
             rows = [line.split() for line in table.read_text().splitlines()[1:]]
@@ -265,7 +254,7 @@ class NamespaceHost:
 
 
 def make_key(file: Path) -> None:
-    """A pair of ed25519 keys, `file` (mode 600) and `file`.pub; one that is there stays."""
+    """Make a pair of ed25519 keys, `file` (mode 600) and `file`.pub, unless both exist."""
     if file.exists() and file.with_suffix(".pub").exists():
         return
     file.unlink(missing_ok=True)
@@ -273,7 +262,10 @@ def make_key(file: Path) -> None:
 
 
 def hardware_address(address: str) -> str:
-    """Return the same for an IPv4 address every time, so no cache of a neighbour is wrong."""
+    """Return the MAC address for an IPv4 address.
+
+    It is the same every time, so that the caches of neighbours stay right.
+    """
     return "02:00:" + ":".join(f"{int(byte):02x}" for byte in address.split("."))
 
 
@@ -283,7 +275,7 @@ def interpreter() -> str:
 
 
 def _ended(pid: int) -> bool:
-    """Return whether there is no such process any more, or only its exit status."""
+    """Tell whether a process has ended, even if its exit status was not read yet."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
@@ -292,6 +284,7 @@ def _ended(pid: int) -> bool:
 
 
 def _wait(condition: Callable[[], bool]) -> bool:
+    """Wait until a condition is true; return False if it is not within 20 s."""
     deadline = time.monotonic() + _WAIT_S
     while not condition():
         if time.monotonic() > deadline:

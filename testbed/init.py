@@ -1,10 +1,11 @@
-"""Process 1 of a host of the test cluster: sets the host up, then collects what has ended.
+"""Run as process 1 of a host of the test cluster: set the host up, then collect ended processes.
 
     python3 -I -S init.py NAME SOURCE TARGET [SOURCE TARGET ...]
 
-Standard library only. Run in namespaces of its own (mount, UTS, PID, network): sets the hostname,
-binds each SOURCE directory on TARGET, and puts an empty file system on /run and /dev/shm. It starts
-nothing; when it is killed, the kernel ends all that runs on the host.
+This file imports only the standard library. The process has namespaces of its own (mount, UTS, PID,
+network). It sets the hostname, binds each SOURCE directory on TARGET, and mounts an empty file
+system on /run and /dev/shm. It starts no process. When it is killed, the kernel ends all processes
+of the host.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ import sys
 import time
 from pathlib import Path
 
-#: In the host's own /run once all is set up.
+#: The file in the host's own /run that exists when the host is set up.
 READY = "/run/nexmark-ready"
 
 _IDLE_S = 0.2
 
 
 def main(name: str, *mounts: str) -> None:
-    """Set the host up and collect orphans for ever."""
+    """Set the host up and collect its ended processes until this one is killed."""
     socket.sethostname(name)
     for directory in ("/run", "/dev/shm"):
         subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", directory], check=True)

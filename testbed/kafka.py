@@ -1,4 +1,4 @@
-"""Kafka on the hosts of the test cluster: a broker on each, every partition on all of them."""
+"""Start Kafka on the test cluster: a broker on each host, every partition on all brokers."""
 
 import shutil
 import time
@@ -20,9 +20,12 @@ _SERVE = 'exec setsid --fork "$@" >"$0" 2>&1 </dev/null'
 
 
 def up(cluster: SshCluster, home: Path, say: Callable[[str], None]) -> str:
-    """Start a broker on each host that has none, and make their Airflow connection.
+    """Start a broker on each host that has none, and write their Airflow connection.
 
-    The hosts are up. Returns the bootstrap servers.
+    The hosts have to be up.
+
+    Returns:
+        The bootstrap servers.
 
     Raises:
         KafkaError: The cluster names no connection, or the brokers are not ready after 90 s.
@@ -62,8 +65,8 @@ def _start(host: NamespaceHost, broker: Broker, libraries: list[Path], common: s
     files, directory = host.disk / "kafka", Path(host.root) / "kafka"
     broker.write(files, directory)
     (files / "libs").mkdir(exist_ok=True)
-    for each in libraries:
-        shutil.copy(each, files / "libs")
+    for library in libraries:
+        shutil.copy(library, files / "libs")
     class_path = f"{directory}/libs/*"
     if not (files / "data" / "meta.properties").exists():
         system.run(*host.enter(), *broker.formatting(directory, class_path, common))

@@ -1,4 +1,4 @@
-"""What the test cluster needs of this machine: privileges and programs, and running these."""
+"""Check that this machine has the privileges and programs of a test cluster, and run them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from nexmark.cluster.lease import ClusterError
 
-#: Program -> the Debian package that it is in.
+#: The programs, each with the Debian package that it is in.
 PROGRAMS: Mapping[str, str] = {
     "ip": "iproute2",
     "tc": "iproute2",
@@ -23,11 +23,11 @@ PROGRAMS: Mapping[str, str] = {
     "mount": "mount",
     "umount": "mount",
 }
-#: Where the programs of root are, which the PATH of a user need not have.
+#: The PATH of this process with the directories of root's programs, which a user's PATH may lack.
 ENVIRONMENT = {"PATH": f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/usr/bin:/sbin:/bin"}
 
 _TIMEOUT_S = 30
-# In namespaces that end with it, all that `up` does to the kernel.
+# All requests of `up` to the kernel. It runs in namespaces that end with it.
 _PROBE = (
     "ip link add probe type bridge"
     " && ip link add probe0 type veth peer name probe1"
@@ -36,7 +36,7 @@ _PROBE = (
 
 
 def program(name: str) -> str:
-    """Return the path of `name`; ClusterError with the package if there is none."""
+    """Return the path of a program; ClusterError with its package if it is not installed."""
     program = shutil.which(name, path=ENVIRONMENT["PATH"])
     if program is None:
         raise ClusterError(f"there is no {name}; install {PROGRAMS[name]} (apt-get install)")
@@ -44,7 +44,7 @@ def program(name: str) -> str:
 
 
 def attempt(*command: str) -> subprocess.CompletedProcess[str]:
-    """Run one of PROGRAMS in an environment with nothing but PATH; a failure is returned."""
+    """Run one of PROGRAMS, with only PATH in its environment; return its result, also a failure."""
     return subprocess.run(
         [program(command[0]), *command[1:]],
         env=ENVIRONMENT,
@@ -65,7 +65,7 @@ def run(*command: str) -> str:
 
 
 def problems() -> list[str]:
-    """Return what this machine lacks for a test cluster, one line each; nothing is changed."""
+    """Return what this machine lacks for a test cluster, one line each; change nothing."""
     missing = [name for name in PROGRAMS if not shutil.which(name, path=ENVIRONMENT["PATH"])]
     if missing:
         packages = sorted({PROGRAMS[name] for name in missing})
@@ -89,7 +89,7 @@ def namespace_pids(name: str) -> list[int]:
 
 
 def pids_of(pid: int) -> list[int]:
-    """Return the pids of a process, here and in each PID namespace; none if it has ended."""
+    """Return the pids of a process: on this machine, then in each PID namespace; [] if it ended."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:
@@ -99,4 +99,5 @@ def pids_of(pid: int) -> list[int]:
 
 
 def _words(result: subprocess.CompletedProcess[str]) -> str:
+    """Return the end of what a program has printed, in one line."""
     return " ".join((result.stderr or result.stdout).split())[-300:] or "it says nothing"

@@ -1,4 +1,4 @@
-"""Does the gate find real regressions? `nexmark bench detection`: real causes on real Spark."""
+"""Test whether the gate finds real causes on real Spark: `nexmark bench detection`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """See `bench.detection.__main__`."""
+    """Run the command line of `bench.detection.__main__`; return the exit code."""
     from bench.detection.__main__ import main as run
 
     return run(arguments)

@@ -1,11 +1,11 @@
 """Does the gate find real regressions? `nexmark bench detection`.
 
-Nights of pairs on real Spark through the real DAG. First the newest build against itself, in one
-long night that is cut into nights to learn the noise from; then nights of it against itself that
-may not alarm; then a night for each cause, which only the candidate has, and more pairs of it: the
-true effect. A line is printed as soon as it is known. A night that the gate finds INVALID, which
-says nothing of it, is run again, and that is printed. What was measured is kept: after Ctrl-C the
-same command goes on where it was.
+Runs nights of pairs on real Spark through the real DAG. The first night compares the newest build
+with itself; it is long, and is cut into nights from which the gate learns the noise. Then come
+nights of the same build that must not alarm. Then comes a night for each cause, which only the
+candidate has, with more pairs that show its true effect. A line is printed as soon as it is known.
+A night that is INVALID says nothing about the gate: it is run again, and a line says so. All
+measurements are kept: after Ctrl-C the same command continues where it stopped.
 """
 
 from __future__ import annotations
@@ -26,12 +26,16 @@ from nexmark.errors import NexmarkError
 from nexmark.terminal import INTERRUPTED, run_command, show_line
 
 FEWEST = 3
+"""The least number of pairs in a night, and of nights, from which the gate can learn."""
 SAME = "nothing"
 """The cause of a night of a build against itself."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; 1 if a night could not be run or one of a build with itself was red."""
+    """Print the table; return the exit code.
+
+    It is 1 if a night could not be run, or if a night of a build against itself was red.
+    """
     options = _parser().parse_args(arguments)
     if options.list:
         for cause in CAUSES:
@@ -60,7 +64,7 @@ def _parser() -> Parser:
 
 
 class _Names(argparse.Action):
-    """Collects names, separated by commas or given one by one."""
+    """An option that collects names, which commas separate, or which are given one by one."""
 
     def __call__(
         self,
@@ -76,6 +80,7 @@ class _Names(argparse.Action):
 
 
 def _bench(options: argparse.Namespace) -> int:
+    """Run the nights that the command line asks for; return the exit code."""
     config = load()
     if options.workload:
         pick("workload", options.workload, config.workloads)
@@ -101,6 +106,7 @@ def _bench(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> None:
+    """Raise NexmarkError if the numbers of pairs or nights cannot be."""
     count = options.pairs * options.nights
     if not 1 <= count <= 100:
         raise NexmarkError(f"repetitions: {count} is not in 1 to 100; correct it")
@@ -116,7 +122,14 @@ def _check(options: argparse.Namespace) -> None:
 def measure(
     bench: Bench, causes: Sequence[Cause], silent: int, more: int
 ) -> Iterator[tuple[str, bool, str]]:
-    """Run all nights; yields each line as soon as it is known, whether it is red, and its cause."""
+    """Run all nights; yield each line as soon as it is known, whether it is red, and its cause.
+
+    Args:
+        bench: The benchmark.
+        causes: The causes that are measured.
+        silent: The number of judged nights of a build against itself, for each query.
+        more: The number of additional pairs of each cause; 0 for none.
+    """
     queries = list(dict.fromkeys(cause.query for cause in causes))
     learned = bench.learn(queries)
     for query, long in zip(queries, learned, strict=True):

@@ -1,10 +1,10 @@
-"""The nights of the benchmark: each through the real DAG, in a home of their own, kept and named.
+"""Run the nights of the benchmark through the real DAG, in a home of their own, and keep them.
 
     <home>/detection/settings.json   the settings that all its nights share
     <home>/detection/nights.json     by the purpose of a night: its run and how long it took
     <home>/detection/home            its builds, runs, results.db
-    <home>/detection/judging         configuration of nights that the gate judges
-    <home>/detection/measuring       the same, of nights that have one round only
+    <home>/detection/judging         the configuration of nights that the gate judges
+    <home>/detection/measuring       the configuration of nights that have one round only
 
 No night is measured twice: an interrupted benchmark continues where it stopped. A night whose query
 is INVALID, as on an unsteady host, says nothing about the gate: it is run again.
@@ -52,9 +52,9 @@ SIZE = {
 }
 VERIFY = {"events": 50_000, "tps": 1_000, "rows_per_batch": 25_000}
 JUDGING, MEASURING = "judging", "measuring"
-#: How often a night is run whose query is INVALID each time.
+#: The largest number of runs of a night whose query is INVALID each time.
 ATTEMPTS = 3
-#: Its nights are in none of the databases that the user has.
+#: The variables of the user's databases: the nights of the benchmark go to none of them.
 _DATABASES = ("NEXMARK_DB", "NEXMARK_AIRFLOW_DB")
 
 
@@ -63,9 +63,9 @@ class Settings:
     """The settings that all nights share; other settings make another benchmark.
 
     Attributes:
-        workload: a workload of workloads.yaml; "" for the benchmark's own.
-        pairs: number of first pairs of each night.
-        nights: number of nights from which the gate learns the noise.
+        workload: The name of a workload of workloads.yaml; "" for the benchmark's own.
+        pairs: The number of first pairs of each night.
+        nights: The number of nights from which the gate learns the noise.
     """
 
     workload: str
@@ -78,8 +78,8 @@ class Done:
     """A night that was measured.
 
     Attributes:
-        run: its name in the results database.
-        minutes: of all attempts, where it was INVALID before.
+        run: The name of the night in the results database.
+        minutes: The time of all its attempts, in minutes.
     """
 
     run: str
@@ -87,10 +87,10 @@ class Done:
 
 
 class Bench:
-    """A benchmark in a directory, as far as it has come."""
+    """A benchmark in a directory, with the nights that were measured so far."""
 
     def __init__(self, directory: Path, settings: Settings) -> None:
-        """Make it, or go on with it; NexmarkError where it was begun with other settings."""
+        """Begin or continue a benchmark; NexmarkError if it was begun with other settings."""
         self.directory, self.settings = directory, settings
         kept = directory / "settings.json"
         if kept.exists() and (before := json.loads(kept.read_text())) != asdict(settings):
@@ -106,20 +106,23 @@ class Bench:
 
     @property
     def workload(self) -> str:
-        """The name of the workload of all nights."""
+        """Return the name of the workload of all nights."""
         return self.settings.workload or WORKLOAD
 
     @property
     def engine(self) -> Engine:
-        """The engine, which is the newest."""
+        """Return the engine of all nights, which is the newest one."""
         return load().newest
 
     def store(self) -> Store:
-        """The results database of the benchmark."""
+        """Open the results database of the benchmark."""
         return open_store(f"sqlite:///{self.directory / 'home' / 'results.db'}")
 
     def learn(self, queries: Sequence[str]) -> list[Done]:
-        """Nights of the build with itself: they are the baseline, and the noise is in them."""
+        """Return for each query the night of the build against itself; measure the missing ones.
+
+        These nights are the accepted baseline, and the gate learns the noise from them.
+        """
         new = [query for query in queries if not self._known(f"learn {query}")]
         if new:
             build = str(self.engine.build)
@@ -132,25 +135,32 @@ class Bench:
         return [known for query in queries if (known := self._known(f"learn {query}"))]
 
     def _teach(self, run: str, queries: Sequence[str]) -> None:
+        """Accept a night as the baseline of queries, and cut it into nights that teach."""
         gate = load_gate(self.directory / JUDGING / "gate.yaml")
         name = f"learned {' '.join(queries)}"
         with self.store() as store:
-            store.accept(run, "bench-detection", "what all causes are held against", queries)
+            store.accept(run, "bench-detection", "the baseline of all causes", queries)
             teach(store, run, self.engine.dag_id, name, self.settings.pairs, gate)
 
     def silent(self, query: str, number: int) -> Done:
-        """A night of the build with itself that is judged."""
+        """Return a judged night of the build against itself, the `number`-th of a query."""
         key = f"silent {number}: {query}"
         return self._valid(key, query, lambda: self._run("run", [query], [], JUDGING))
 
     def judged(self, cause: Cause) -> Done:
-        """The night of a cause, with all that the gate does."""
+        """Return the night of a cause that the gate judges with all its rounds."""
         return self._valid(cause.name, cause.query, lambda: self._of(cause, [], JUDGING))
 
     def _valid(self, key: str, query: str, measure: Callable[[], Done]) -> Done:
-        """What is known, or the first of some nights that is not INVALID.
+        """Return a night that is not INVALID: a known one, or one that `measure` runs now.
 
-        Where all are, the last of them, which the same command will not take for known.
+        If all attempts are INVALID, return the last one. It is not kept, so the same command runs
+        the night again.
+
+        Args:
+            key: The purpose of the night.
+            query: Its query.
+            measure: Runs the night.
         """
         if known := self._known(key):
             return known
@@ -159,19 +169,20 @@ class Bench:
             done = measure()
             minutes += done.minutes
             done = Done(done.run, minutes)
-            why = self._invalid(done.run, query)
-            if why is None:
+            reason = self._invalid(done.run, query)
+            if reason is None:
                 return self._keep(key, done)
-            show_line(f"{key}: INVALID, attempt {attempt} of {ATTEMPTS}: {why}")
+            show_line(f"{key}: INVALID, attempt {attempt} of {ATTEMPTS}: {reason}")
         return done
 
     def _invalid(self, run: str, query: str) -> str | None:
+        """Return why the query of a night is INVALID; None if it is not."""
         with self.store() as store:
             deciding = [row for row in store.verdicts(run) if row.query == query and row.decides]
         return next((row.reason for row in deciding if row.value == Value.INVALID), None)
 
     def more(self, cause: Cause, pairs: int) -> Done:
-        """A night with `pairs` more pairs of a cause, in one round only."""
+        """Return a night with `pairs` more pairs of a cause, in one round only."""
         key = f"{cause.name}: {pairs} more"
         options = ["--repetitions", str(pairs)]
         return self._known(key) or self._keep(key, self._of(cause, options, MEASURING))
@@ -182,7 +193,14 @@ class Bench:
         return self._run("build", [cause.query], given, conf)
 
     def _run(self, verb: str, queries: Sequence[str], options: Sequence[str], conf: str) -> Done:
-        """Run a night; NexmarkError with its last words if it was not judged."""
+        """Run a night; NexmarkError with the end of its output if it was not judged.
+
+        Args:
+            verb: The verb of `nexmark`.
+            queries: The queries.
+            options: More options of the verb.
+            conf: The name of the configuration, JUDGING or MEASURING.
+        """
         begin = time.monotonic()
         command = [
             sys.executable,
@@ -203,12 +221,12 @@ class Bench:
         output = output_of(command, {**outside, **of_bench})
         name = re.search(r"\. Run (\S+/\S+)$", output, re.MULTILINE)
         if name is None:
-            said = " | ".join(output.strip().splitlines()[-5:])
-            raise NexmarkError(f"a night ended before it was judged: {said}")
+            last_lines = " | ".join(output.strip().splitlines()[-5:])
+            raise NexmarkError(f"a night ended before it was judged: {last_lines}")
         return Done(name[1], (time.monotonic() - begin) / 60)
 
     def _configure(self, conf: Path, changes: Mapping[str, object]) -> None:
-        """Copy the configuration, with the workload and the rules of a gate."""
+        """Copy the configuration to `conf`, with our workload, and with changes of gate.yaml."""
         shutil.rmtree(conf, ignore_errors=True)
         shutil.copytree(paths.conf_dir(), conf)
         gate = {"self_test": 0, "flame_graphs": False, **changes}
@@ -234,7 +252,7 @@ class Bench:
 
 
 def _rules_for_judging(pairs: int) -> dict[str, object]:
-    """Return the shipped rules, with rounds that grow and shrink with the first pairs."""
+    """Return changes of the gate's rules: rounds in proportion to the number of first pairs."""
     nights = load_gate()
     comparison = nights.comparison.model_dump(mode="json")
     rounds = rounds_from(pairs, nights.for_comparison())
@@ -245,15 +263,16 @@ def _rules_for_judging(pairs: int) -> dict[str, object]:
 
 
 def _rules_for_measuring(pairs: int) -> dict[str, object]:
-    """Return rules with one round only."""
+    """Return changes of the gate's rules: one round only."""
     one_round: dict[str, object] = {"rounds": [pairs], "pursue_z": []}
     return {**one_round, "comparison": one_round}
 
 
 def output_of(command: Sequence[str], environment: Mapping[str, str]) -> str:
-    """What a command that runs a night prints; when interrupted, it has ended its night before.
+    """Run a command that runs a night; return what it prints.
 
-    It is not killed as by `subprocess.run`, which would leave the night's processes.
+    When this process is interrupted, it sends SIGTERM and waits until the command has ended its
+    night. `subprocess.run` would kill the command, and the processes of the night would go on.
     """
     night = subprocess.Popen(
         command,
@@ -262,7 +281,7 @@ def output_of(command: Sequence[str], environment: Mapping[str, str]) -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        start_new_session=True,  # Ctrl-C is for this one, which hands it on
+        start_new_session=True,  # Ctrl-C reaches only this process, which ends the command
         preexec_fn=signalled_with_parent(signal.SIGTERM),
     )
     try:
@@ -275,6 +294,7 @@ def output_of(command: Sequence[str], environment: Mapping[str, str]) -> str:
 
 
 def _edit(path: Path, section: str | None, changes: Mapping[str, object]) -> None:
+    """Change keys of a YAML file, or of a section of it."""
     content = yaml.safe_load(path.read_text())
     (content[section] if section else content).update(changes)
     path.write_text(yaml.safe_dump(content))

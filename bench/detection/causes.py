@@ -1,4 +1,4 @@
-"""Real reasons to be slower, each of the candidate alone."""
+"""List real causes of a slower query, each of which only the candidate has."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ from nexmark.errors import NexmarkError, suggest
 
 _STATE = "spark.sql.streaming.stateStore"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-#: Python workers of the candidate find its `sitecustomize` before they start.
+#: A directory with a `sitecustomize` that the candidate's Python workers import when they start.
 _SLEEPING = Path(__file__).with_name("sleeping_udf")
 
 
 @dataclass(frozen=True)
 class Cause:
-    """A reason to be slower, and the query that shows it.
+    """A cause of a slower query.
 
     Attributes:
-        conf: Spark confs that only the candidate has.
-        build: the candidate's build, where that is the cause.
+        name: Its name on the command line.
+        what: What the candidate does, in words.
+        query: The query that shows it.
+        conf: The Spark confs that only the candidate has.
+        build: The candidate's build, if that is the cause; "" for the usual build.
     """
 
     name: str
@@ -31,8 +34,9 @@ class Cause:
 
     @property
     def options(self) -> list[str]:
-        """What makes a night have it, as options of `nexmark build`."""
-        return [word for k, v in self.conf.items() for word in ("--candidate-conf", f"{k}={v}")]
+        """Return the options of `nexmark build` that give the candidate the confs of the cause."""
+        confs = (f"{name}={value}" for name, value in self.conf.items())
+        return [word for conf in confs for word in ("--candidate-conf", conf)]
 
 
 CAUSES = (
@@ -64,7 +68,10 @@ CAUSES = (
 
 
 def choose(names: Sequence[str], queries: Sequence[str]) -> list[Cause]:
-    """The causes of these names (of all), of these queries (of all); NexmarkError for no such."""
+    """Return the causes with these names and these queries; NexmarkError if there is none.
+
+    Without names (or queries), the causes with any name (or query) are returned.
+    """
     known = [cause.name for cause in CAUSES]
     for name in names:
         if name not in known:

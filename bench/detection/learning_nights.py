@@ -86,6 +86,15 @@ def _record(store: Store, night: NightRow, name: str, number: int, pairs: int) -
 def _repetitions(
     store: Store, night: NightRow, run: str, skipped: int, pairs: int
 ) -> Iterator[RepetitionRecord]:
+    """Yield the records of the repetitions of a new night.
+
+    Args:
+        store: The results database.
+        night: The night that is cut.
+        run: The name of the new night.
+        skipped: The number of pairs before those of the new night.
+        pairs: The number of its pairs.
+    """
     from nexmark.model import FIRST_ROUND
     from nexmark.store import RepetitionRecord
 

@@ -1,4 +1,4 @@
-"""What came of the nights of a cause, in numbers and as a line of the table."""
+"""Compute the true effect of a cause, and write the line of its judged night in the table."""
 
 from __future__ import annotations
 
@@ -15,23 +15,13 @@ if TYPE_CHECKING:
 
 CPU, WALL = "cpu_s_per_mevent", "wall_s"
 _LINE = "{:<13} {:<15} {:<22} {:<22} {:<12} {:<22} {:<12} {:>7} {:>6} {:>6}"
-HEAD = _LINE.format(
-    "cause",
-    "query",
-    "true CPU ratio",
-    "true wall ratio",
-    "verdict",
-    "found",
-    "wall",
-    "pairs",
-    "of all",
-    "min",
-)
+_HEADS = "cause, query, true CPU ratio, true wall ratio, verdict, found, wall, pairs, of all, min"
+HEAD = _LINE.format(*_HEADS.split(", "))
 
 
 @dataclass(frozen=True)
 class Effect:
-    """A ratio with its 95 % interval, and the number of pairs behind it."""
+    """A ratio candidate / baseline with its 95 % interval, and the number of its pairs."""
 
     ratio: float
     lo: float
@@ -39,12 +29,19 @@ class Effect:
     pairs: int
 
     def __str__(self) -> str:
-        """1.123 (1.098-1.145)."""
+        """Return the ratio and its interval, like 1.123 (1.098-1.145)."""
         return f"{self.ratio:.3f} ({self.lo:.3f}-{self.hi:.3f})"
 
 
 def effect(store: Store, runs: Iterable[str], query: str, metric: str) -> Effect | None:
-    """The effect in all pairs of nights, first and fresh ones; None where there are too few."""
+    """Return the effect in all pairs of some nights; None if there are fewer than three pairs.
+
+    Args:
+        store: The results database.
+        runs: The names of the nights.
+        query: The query.
+        metric: The metric.
+    """
     import numpy as np
 
     from nexmark.model import MIN_PAIRS
@@ -53,9 +50,9 @@ def effect(store: Store, runs: Iterable[str], query: str, metric: str) -> Effect
     ratios = [
         pair.ratio
         for run in runs
-        for one in store.paired_night(run).measured
-        if (one.query, one.metric) == (query, metric)
-        for pair in one.all_pairs
+        for measured in store.paired_night(run).measured
+        if (measured.query, measured.metric) == (query, metric)
+        for pair in measured.all_pairs
     ]
     known = np.asarray([ratio for ratio in ratios if not math.isnan(ratio)], dtype=np.float64)
     if known.size < MIN_PAIRS:
@@ -67,9 +64,14 @@ def effect(store: Store, runs: Iterable[str], query: str, metric: str) -> Effect
 def line(
     store: Store, name: str, query: str, judged: Done, all_of_it: Sequence[Done]
 ) -> tuple[str, bool]:
-    """The line on a judged night, and whether the gate found its query red.
+    """Return the line of a judged night, and whether its query is red.
 
-    The true effect is computed from the pairs of all nights with this cause, including `judged`.
+    Args:
+        store: The results database.
+        name: The name of the cause.
+        query: The query.
+        judged: The judged night.
+        all_of_it: All nights with this cause, also `judged`: their pairs show its true effect.
     """
     runs = list(dict.fromkeys(done.run for done in all_of_it))
     true, wall = (effect(store, runs, query, metric) for metric in (CPU, WALL))
@@ -91,7 +93,8 @@ def line(
     return text, verdict is None or verdict.red
 
 
-def _found(row: Verdict | None) -> str:
-    if row is None or row.ratio is None or row.lo is None or row.hi is None:
+def _found(verdict: Verdict | None) -> str:
+    """Return the ratio and the interval of a verdict; "-" if it has none."""
+    if verdict is None or verdict.ratio is None or verdict.lo is None or verdict.hi is None:
         return "-"
-    return str(Effect(row.ratio, row.lo, row.hi, row.pairs))
+    return str(Effect(verdict.ratio, verdict.lo, verdict.hi, verdict.pairs))
