@@ -34,7 +34,7 @@ _URL = "https://www.nexmark.com/abc/def/ghi/item.htm?query=1"
 class Event:
     """An event and its arrival, in seconds after START; events are numbered in that order.
 
-    An event may arrive up to the 4 s after a later one that a watermark waits.
+    An event may arrive up to 4 s after a later one: a watermark waits for it that long.
     """
 
     kind: str
@@ -111,6 +111,15 @@ def _auction(id: int, at: float, expires: float, **fields: Any) -> Event:
 
 
 def _bid(auction: int, at: float, price: int = 100, bidder: int = 1001, **fields: Any) -> Event:
+    """Return a bid.
+
+    Args:
+        auction: The id of the auction.
+        at: The time of the bid, in seconds since the first event.
+        price: The price, in cents.
+        bidder: The id of the bidder.
+        fields: Other fields, or arguments of `_event`.
+    """
     values = {
         "auction": auction,
         "bidder": bidder,
@@ -129,10 +138,10 @@ def _event(
     """Return an event.
 
     Args:
-        of: person, auction or bid.
+        of: The kind: person, auction or bid.
         at: Its time, in seconds since the first event.
         values: Its fields.
-        arrives: The time at which it comes, where it is late; None for `at`.
+        arrives: The time at which it arrives, if it is late; None if it arrives at `at`.
         fields: Values that replace those in `values`.
     """
     return Event(of, values | fields, at if arrives is None else arrives)

@@ -31,7 +31,7 @@ class GeneratorOptionError(ValueError):
     """A value that the generator cannot work with: the option's `name`, and the `problem`."""
 
     def __init__(self, name: str, problem: str) -> None:
-        """Say what is wrong with the value of the option `name`."""
+        """Make the error from the name of the option and the problem of its value."""
         super().__init__(f"{name}: {problem}")
         self.name = name
         self.problem = problem

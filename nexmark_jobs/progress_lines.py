@@ -67,7 +67,7 @@ class ReportedProgress:
 
     @property
     def share(self) -> float:
-        """The part of the events that is done, 0 to 1."""
+        """Return the part of the events that is done, from 0 to 1."""
         return min(1.0, self.done / self.events) if self.events else 1.0
 
 

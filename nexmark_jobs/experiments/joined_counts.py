@@ -33,7 +33,7 @@ def one_stage(streams: Streams) -> DataFrame:
 
 
 def one_aggregation(streams: Streams) -> DataFrame:
-    """Both aggregates in one aggregation, which is possible as both read the same stream."""
+    """Compute both aggregates in one aggregation: both read the same stream."""
     both = streams.bids.groupBy(F.window("dateTime", SIZE), "auction").agg(
         F.count(F.lit(1)).alias("bids"),
         F.max(F.when(F.col("price") > FROM_PRICE, F.col("price"))).alias("highest"),

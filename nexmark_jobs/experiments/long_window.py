@@ -17,7 +17,7 @@ SLOTS = 100
 
 
 def windows(streams: Streams) -> DataFrame:
-    """Spark's own way: each bid becomes sixty rows, one per window."""
+    """Aggregate by Spark's windows: each bid becomes sixty rows, one per window."""
     per_window = _slots(streams).groupBy(F.window("dateTime", SIZE, SLIDE), "slot")
     return _named(_sums(per_window))
 
@@ -89,6 +89,14 @@ def _retraction() -> Any:
             return ended, bids, total, {end: (count, price) for end, count, price in panes}
 
         def _keep(self, ended: int, bids: int, total: int, panes: Any) -> None:
+            """Keep the sums of a slot until the next call; remove them if no pane is left.
+
+            Args:
+                ended: the end of the newest window that was put out.
+                bids: the number of bids in its hour.
+                total: the sum of their prices.
+                panes: by the end of each pane, its number of bids and the sum of their prices.
+            """
             if not panes:
                 self._sums.clear()
                 return

@@ -134,7 +134,10 @@ def text_constant(seed: int) -> str:
 
 
 def filler_constant(seed: int) -> str:
-    """FILLER_SIZE characters 'H'..'z', in blocks of six all 'a' + d or all 'a' - d, d in 0..25."""
+    """Return FILLER_SIZE characters from 'H' to 'z', in blocks of six.
+
+    The characters of a block are all 'a' + d or all 'a' - d, with d in 0..25.
+    """
     half = FILLER_SIZE // 2
     stream = ConstantStream(seed, "filler", 2 * FILLER_SIZE)
     digits = list(range(26)) * (half // 26)

@@ -66,7 +66,7 @@ class Process:
 
     @property
     def command(self) -> str:
-        """The start of its command line, for messages."""
+        """Return the beginning of the command line, for messages."""
         text = b" ".join(_words(self.pid)).decode(errors="replace").strip() or "(ended)"
         return text if len(text) <= 120 else f"{text[:60]} ... {text[-55:]}"
 

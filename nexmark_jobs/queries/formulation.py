@@ -57,32 +57,32 @@ class Streams:
 
     @property
     def persons(self) -> DataFrame:
-        """Persons: id, name, emailAddress, creditCard, city, state, dateTime, extra."""
+        """Return persons: id, name, emailAddress, creditCard, city, state, dateTime, extra."""
         return self.plain_persons.withWatermark("dateTime", WATERMARK_DELAY)
 
     @property
     def auctions(self) -> DataFrame:
-        """Auctions: id, itemName, description, initialBid, reserve, dateTime, expires, ..."""
+        """Return auctions: id, itemName, description, initialBid, reserve, dateTime, ..."""
         return self.plain_auctions.withWatermark("dateTime", WATERMARK_DELAY)
 
     @property
     def bids(self) -> DataFrame:
-        """Bids: auction, bidder, price, channel, url, dateTime, extra."""
+        """Return bids: auction, bidder, price, channel, url, dateTime, extra."""
         return self.plain_bids.withWatermark("dateTime", WATERMARK_DELAY)
 
     @property
     def plain_persons(self) -> DataFrame:
-        """Persons without a watermark, for queries that keep no state or keep it for ever."""
+        """Return persons without a watermark, for queries that never remove state or have none."""
         return self.source.of_kind("person")
 
     @property
     def plain_auctions(self) -> DataFrame:
-        """Auctions without a watermark."""
+        """Return auctions without a watermark."""
         return self.source.of_kind("auction")
 
     @property
     def plain_bids(self) -> DataFrame:
-        """Bids without a watermark."""
+        """Return bids without a watermark."""
         return self.source.of_kind("bid")
 
 
@@ -125,7 +125,7 @@ class Query:
 
     @property
     def output_mode(self) -> str:
-        """Spark's output mode."""
+        """Return Spark's output mode of the query."""
         return "update" if self.key else "append"
 
     def formulation(self, spark_version: str, wanted: str | None = None) -> Formulation:

@@ -50,7 +50,7 @@ class Kafka:
 
     @property
     def numbered(self) -> bool:
-        """Whether the events have numbers."""
+        """Tell whether the events have numbers."""
         return any(number is not None for number in self.first_numbers)
 
     def facts(self) -> dict[str, Any]:
@@ -138,7 +138,7 @@ class Kafka:
 
     @property
     def layout(self) -> str:
-        """The layout that a topic has to have, and the command that makes it."""
+        """Return the layout that a topic has to have, and the command that makes it."""
         partitions = len(self.topic.ends)
         has_to = f"event n has to be in partition n mod {partitions}, in the order of the numbers"
         return f"{has_to}; topics that `nexmark kafka fill` has made are so"

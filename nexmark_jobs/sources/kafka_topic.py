@@ -48,7 +48,7 @@ class Topic:
 
     @property
     def records(self) -> int:
-        """The number of offsets in all partitions."""
+        """Return the number of offsets in all partitions."""
         return sum(self.ends) - sum(self.begins)
 
 
@@ -74,7 +74,7 @@ class Brokers:
 
     @property
     def spark_options(self) -> dict[str, str]:
-        """The options in the form that Spark's source and sink take."""
+        """Return the options in the form that Spark's source and sink take."""
         return {f"kafka.{name}": value for name, value in self.options.items()}
 
     def versions(self) -> dict[str, str]:

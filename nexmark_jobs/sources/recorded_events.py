@@ -49,7 +49,7 @@ class Recording:
 
     @property
     def is_in_order(self) -> bool:
-        """Whether the files were last modified in the order of their names.
+        """Tell whether the files were last modified in the order of their names.
 
         Only then can Spark, which takes files by age, read them one by one.
         """
