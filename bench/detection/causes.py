@@ -1,4 +1,4 @@
-"""List real causes of a slower query, each of which only the candidate has."""
+"""List real causes of a slower query; only the candidate has them."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def _repetitions(
         store: The results database.
         night: The night that is cut.
         run: The name of the new night.
-        skipped: The number of pairs before those of the new night.
+        skipped: The number of pairs that come before the first pair of the new night.
         pairs: The number of its pairs.
     """
     from nexmark.model import FIRST_ROUND

@@ -1,4 +1,4 @@
-"""Make the home and write its files, which only their owner can read; name a disk that is full.
+"""Make the home and write its files, which only their owner can read; recognise a full disk.
 
 The umask is not changed, because other users of a host have to read the files that hosts share.
 All other files are below the home, which no other user can enter.

@@ -108,7 +108,7 @@ def record_lacking(night: Night, store: "Store", say: Say) -> int:
 
 
 def lacking(night: Night, store: "Store") -> list[str]:
-    """Return the queries and later groups of which the database lacks a repetition or a check."""
+    """Return the queries and later groups that lack a repetition or a check in the database."""
     rows = store.repetitions(night.name, leave_out=("batch_list", "confs"))
     recorded = {(row.query, row.arm, row.stage, row.number) for row in rows}
     validated = {row.query for row in store.validations(night.name)}

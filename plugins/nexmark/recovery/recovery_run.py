@@ -82,7 +82,7 @@ class RecoveryOptions:
 
     @property
     def confs(self) -> dict[str, str]:
-        """Return the Spark confs of the state store, and those of `conf`, which come last."""
+        """Return the Spark confs of the state store and of `conf`, which has the last word."""
         return state_confs(self.state, changelog=self.changelog) | dict(self.conf)
 
 

@@ -1,9 +1,9 @@
 """Make of raw rows the night that the gate judges, and the repetitions that attribution explains.
 
 The CPU time of a query has one basis: the steady state if every repetition of both arms has one,
-else the whole application. A query is invalid if its result is wrong in either arm, or if the
-candidate cannot go on from the checkpoints of the baseline, or the baseline from those of the
-candidate. A repetition of the first round that failed is missing, with the reason.
+else the whole application. A query is invalid if its result is wrong in either arm, or if one build
+cannot go on from the checkpoints of the other build. A repetition of the first round that failed is
+missing, with the reason.
 """
 
 import math
