@@ -23,6 +23,7 @@ from bench.arguments import Parser, whole
 from nexmark.config import KNOWN_QUERIES, Config, load
 from nexmark.errors import NexmarkError
 from nexmark.flames.jfr import RECORDER
+from nexmark.model import Basis, common_basis
 from nexmark.terminal import run_command
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def _bench(bench: Applications, query: str, count: int) -> int:
         for recorded in (False, True) if number % 2 else (True, False):
             name = f"{'recorded' if recorded else 'plain'}-{number}"
             pair[recorded] = _measure(bench, name, query, recorded)
-        basis = _common_basis(pair[False], pair[True])
+        basis = common_basis(each.cpu_s_per_mevent_steady for each in pair.values())
         pairs.append((_cpu(pair[False], basis), _cpu(pair[True], basis)))
         plain, with_it = pairs[-1]
         print(
