@@ -57,7 +57,14 @@ class Overhead:
 
 
 def _measure(bench: Applications, name: str, query: str, recorded: bool) -> Measurement:
-    """Run the query once in a fresh application and measure it."""
+    """Run a query once in a fresh application and measure it.
+
+    Args:
+        bench: What runs applications.
+        name: The name of the directory of the application.
+        query: The query.
+        recorded: Whether the flight recorder runs.
+    """
     from nexmark.measure.measurement import MIN_INTERVALS, measure_series
 
     confs = {"spark.executor.defaultJavaOptions": " ".join(RECORDER)} if recorded else {}

@@ -103,7 +103,14 @@ class WorldTally:
 
 
 def simulate(world: World, rules: Gate, nights: int, seed: int) -> WorldTally:
-    """Return the rates of a world from about ``nights`` quiet nights."""
+    """Return the rates of a world.
+
+    Args:
+        world: What happens in it.
+        rules: The gate.
+        nights: About how many nights are quiet.
+        seed: Of the random numbers.
+    """
     count = max(math.ceil(nights / QUIET), 1)
     suites = PairedSuites(world, rules, count, np.random.default_rng(seed))
     quiet = np.zeros(QUERIES)
@@ -185,7 +192,7 @@ class FirstNightTally:
     found: tuple[float, ...]
 
     def __str__(self) -> str:
-        """The rates as a line."""
+        """Return the rates as a line."""
         shares = "".join(f"{100 * share:>9.0f}%" for share in self.found)
         rates = f"{self.alarms:>9.4f}{self.faster:>9.4f}{100 * self.undecided:>9.1f}%"
         return f"{self.kind:<12}{self.world:<38}{rates}{self.cost:>8.2f}{shares}"
@@ -255,13 +262,20 @@ class CreepTally:
     found: tuple[float, ...]
 
     def __str__(self) -> str:
-        """The rates as a line."""
+        """Return the rates as a line."""
         shares = "".join(f"{100 * share:>15.0f}%" for share in self.found)
         return f"{self.world:<41}{self.begun:>9.4f}{self.shown:>9.4f}{shares}"
 
 
 def simulate_creeps(world: World, rules: Gate, nights: int, seed: int) -> CreepTally:
-    """Return the false creeps of a world, and how often real ones are seen."""
+    """Return the false creeps of a world, and how often real ones are seen.
+
+    Args:
+        world: What happens in it.
+        rules: The gate.
+        nights: About how many nights are quiet.
+        seed: Of the random numbers.
+    """
     count = max(math.ceil(nights / CREEP_NIGHTS), 1)
     suites = PairedSuites(world, rules, count, np.random.default_rng(seed))
     quiet, begun, shown = np.zeros(QUERIES), 0, 0
@@ -300,7 +314,7 @@ class GateBar:
         return self.measured >= self.limit if self.at_least else self.measured <= self.limit
 
     def __str__(self) -> str:
-        """The bar as a line."""
+        """Return the bar as a line."""
         sign = ">=" if self.at_least else "<="
         said = "met" if self.met else "MISSED"
         return f"  {said:<7} {self.text}: {self.measured:.3f} (bar: {sign} {self.limit:g})"

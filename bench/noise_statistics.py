@@ -165,6 +165,14 @@ def design(
 def best_design(
     parts: Components, start_s: float, batch_s: float, budget_s: float, most: int = 500
 ) -> Design | None:
-    """Return the design with the least deviation; see `design`. `most` batches at most."""
+    """Return the design with the least deviation; None where the budget buys none.
+
+    Args:
+        parts: The components of the variance.
+        start_s: What an application costs before its first steady batch, in CPU-seconds.
+        batch_s: What a steady batch costs, in CPU-seconds.
+        budget_s: The budget of each arm, in CPU-seconds.
+        most: The largest number of steady batches.
+    """
     designs = (design(parts, start_s, batch_s, budget_s, n) for n in range(1, most + 1))
     return min((each for each in designs if each), key=lambda each: each.deviation, default=None)

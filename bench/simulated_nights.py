@@ -153,7 +153,15 @@ class PairedSuites:
         rng: np.random.Generator,
         history: int | None = None,
     ) -> None:
-        """Let quiet nights pass, ``history`` or what the rules say, then the past of the world."""
+        """Let quiet nights pass, then the past of the world.
+
+        Args:
+            world: What happens in it.
+            rules: The gate.
+            suites: How many suites there are.
+            rng: The random numbers.
+            history: How many quiet nights pass; None: as many as the gate remembers.
+        """
         self.world, self.rules, self.rng = world, rules, rng
         self._nights = rules.history_nights if history is None else history
         self.cost = 2.0

@@ -17,7 +17,7 @@ CALLS = 100
 
 
 def sleeping(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function, which now and then sleeps first."""
+    """Return the same function, which now and then sleeps first."""
     calls = itertools.count(1)
 
     @functools.wraps(function)
@@ -30,7 +30,7 @@ def sleeping(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def reading(read_command: Callable[..., Any]) -> Callable[..., Any]:
-    """The worker's reader of functions, which hands out sleeping ones."""
+    """Return the worker's reader of functions, which hands out sleeping ones."""
 
     @functools.wraps(read_command)
     def read(*arguments: Any, **named: Any) -> Any:

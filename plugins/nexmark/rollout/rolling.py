@@ -28,10 +28,16 @@ if TYPE_CHECKING:
 def judged(
     store: Store, stage: RolloutStage, run: str, *, go_on_undecided: bool = False
 ) -> RolloutStage:
-    """Return the stage with the outcome of the night that measured it.
+    """Return a stage with the outcome of the night that measured it.
 
-    Red is what turns a night red. A stage is green only where each query is OK or FASTER; with
-    ``go_on_undecided`` a stage that is neither is accepted, which its record says.
+    Red is what turns a night red. A stage is green only where each query is OK or FASTER.
+
+    Args:
+        store: The results database.
+        stage: The stage.
+        run: The night.
+        go_on_undecided: Whether a stage that is neither green nor red is accepted, which its record
+            says.
     """
     report = make_report(store, run)
     survive = {row.query: row for row in report.upgrades.rows}
