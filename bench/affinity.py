@@ -19,6 +19,7 @@ from bench.recovery import build_of, killed_queries, options_parser, right
 from nexmark.labs.kept_runs import KeptRuns
 from nexmark.model import INTERRUPTION, RESTORE, Spread
 from nexmark.night.kinds.recovery import figures_of
+from nexmark.night.run_directory import RecoverySplits
 from nexmark.recovery.kill_plan import spread_kills
 from nexmark.recovery.recovery_run import RecoveryOptions
 from nexmark.recovery.remote_storage import RemoteStorage
@@ -91,7 +92,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 conf=SETTINGS[setting],
             )
             outcome = right(queries.run(build_of(given.engine), options, plan), len(plan))
-            kept.keep(number, arm, stores(outcome) | figures_of(outcome))
+            figures = figures_of(RecoverySplits.model_validate(outcome))
+            kept.keep(number, arm, stores(outcome) | figures)
             show_line(f"round {number} {arm}: {kept.figures[number, arm]}")
     rows = [
         row(arm, [run for (_, name), run in kept.figures.items() if name == arm])

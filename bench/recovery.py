@@ -32,6 +32,7 @@ from nexmark.labs.kafka_tools import children_cpu_s
 from nexmark.labs.kept_runs import KeptRuns
 from nexmark.model import COMMIT, CPU, INTERRUPTION, RESTORE, Arm
 from nexmark.night.kinds.recovery import figures_of
+from nexmark.night.run_directory import RecoverySplits
 from nexmark.recovery.kill_plan import Kill, spread_kills
 from nexmark.recovery.recovery_run import RecoveryOptions, recover
 from nexmark.recovery.remote_storage import RemoteStorage
@@ -157,7 +158,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for number, arm in rounds.missing("recovery"):
             of_arm = slow if arm == Arm.SLOWED else options
             outcome = right(queries.run(build_of(given.engine), of_arm, plan), 1)
-            figures = figures_of(outcome) | {CPU: outcome[CPU]}
+            figures = figures_of(RecoverySplits.model_validate(outcome)) | {CPU: outcome[CPU]}
             kept.keep(number, arm, figures)
             shown = ", ".join(f"{name} {value:.2f}" for name, value in figures.items())
             show_line(f"round {number} {arm}: {shown}")

@@ -62,7 +62,7 @@ class Document:
 
 
 def display(path: Path) -> str:
-    """`path` as a person at the prompt would write it: relative where it is below."""
+    """Return `path` as a person would type it: relative if it is below the current directory."""
     relative = os.path.relpath(path)
     return str(path) if relative.startswith("..") else relative
 

@@ -103,7 +103,10 @@ def _problem(key: str, value: str) -> str:
 
 
 def _plain(value: object) -> object:
-    """A number or a boolean as the text that Spark reads; a whole number without a point."""
+    """Return a number or a boolean as the text that Spark reads, anything else as it is.
+
+    A whole number is written without a point.
+    """
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
@@ -162,7 +165,7 @@ WebAddress: TypeAlias = Annotated[str, _WEB_ADDRESS]
 
 
 def mebibytes(memory: str) -> int:
-    """An amount of memory like `768m` or `4g` in MiB."""
+    """Return an amount of memory like `768m` or `4g` in MiB."""
     return int(memory[:-1]) * (1024 if memory.endswith("g") else 1)
 
 

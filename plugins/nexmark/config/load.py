@@ -24,7 +24,7 @@ _VERIFY = {"events": 20_000, "tps": 1_000, "rows_per_batch": 10_000}
 
 
 def with_sizes(given: Mapping[str, Any]) -> dict[str, Any]:
-    """A workload as it is written, with the sizes that follow from its kind.
+    """Return a workload as it is written, with the sizes that follow from its kind.
 
     The warm-up of a paced workload is a batch. In a recovery workload every repetition is compared
     with the reference, so the verification has the same events. KeyedError for a key that is
@@ -179,6 +179,15 @@ def _check_engines(
     clusters: Mapping[str, AnyCluster],
     directory: Path,
 ) -> None:
+    """Check the names that engines use, and that no two DAGs share an id; ConfigError if not.
+
+    Args:
+        document: The file of the engines.
+        engines: The engines by name.
+        workloads: The workloads that an engine may name.
+        clusters: The clusters that an engine may name.
+        directory: The directory of the configuration, with the conf profiles.
+    """
     dag_ids = dict(OTHER_DAGS)
     for name, engine in engines.items():
         key = ("engines", name)
@@ -194,6 +203,14 @@ def _check_engines(
 
 
 def _check_profile(document: Document, key: Key, profile: str, directory: Path) -> None:
+    """Raise ConfigError for a conf profile that has no file.
+
+    Args:
+        document: The file that names the profile.
+        key: Where the file names it.
+        profile: The name of the profile.
+        directory: The directory of the configuration, with the conf profiles.
+    """
     if not profile_path(profile, directory).is_file():
         known = sorted(path.stem for path in (directory / "spark").glob("*.conf"))
         raise document.error(key, f"unknown conf profile {profile!r}; {suggest(profile, known)}")
@@ -227,7 +244,7 @@ def read_profile(path: Path) -> Mapping[str, str]:
 
 
 def conf_entries(text: str) -> Iterator[tuple[int, str, str]]:
-    """Line, key and value of the entries of a properties file, as Java reads it."""
+    """Yield line number, key and value of each entry of a properties file, as Java reads it."""
     for number, line in _logical_lines(text):
         entry = _ENTRY.fullmatch(line)
         assert entry is not None
@@ -251,7 +268,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _unescaped(text: str) -> str:
-    """`text` without its backslashes."""
+    """Return `text` with each escape sequence replaced by its character."""
 
     def character(match: re.Match[str]) -> str:
         escape = match[1]

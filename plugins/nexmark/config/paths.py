@@ -41,7 +41,7 @@ def run_dir(dag_id: str, run_id: str) -> Path:
 
 
 def safe_name(text: str) -> str:
-    """`text` as one file name: what is not a letter, digit, `.`, `_` or `-` becomes `_`."""
+    """Return `text` as one file name: what is not a letter, digit, `.`, `_` or `-` becomes `_`."""
     return re.sub(r"[^A-Za-z0-9._-]", "_", text).lstrip(".") or "_"
 
 

@@ -98,7 +98,7 @@ def spark_confs(value: Mapping[str, object] | None) -> dict[str, str]:
     try:
         confs = TypeAdapter(SparkConf).validate_python(dict(value or {}), strict=True)
     except ValidationError as errors:
-        raise NexmarkError(f"candidate_conf: {_told(errors)}") from None
+        raise NexmarkError(f"candidate_conf: {_first_problem(errors)}") from None
     for name, text in confs.items():
         if is_secret(name, text):
             problem = f"{name} is a secret, and Airflow keeps what a run was given"
@@ -108,15 +108,19 @@ def spark_confs(value: Mapping[str, object] | None) -> dict[str, str]:
 
 
 def _verified_more(workload: Workload, scale: float) -> Workload:
-    """`workload` with `scale` times as many verification events; NexmarkError for too many."""
+    """Return `workload` with the number of verification events multiplied by `scale`.
+
+    NexmarkError for too many events.
+    """
     size = workload.verify.model_dump() | {"events": round(workload.verify.events * scale)}
     try:
         return Workload.model_validate({**workload.model_dump(), "verify": size})
     except ValidationError as errors:
-        raise NexmarkError(f"verify_scale: workload {workload.name}: {_told(errors)}") from None
+        problem = f"workload {workload.name}: {_first_problem(errors)}"
+        raise NexmarkError(f"verify_scale: {problem}") from None
 
 
-def _told(errors: ValidationError) -> str:
+def _first_problem(errors: ValidationError) -> str:
     """Return the first of the errors: its key, the problem and the remedy."""
     error = cast(Mapping[str, Any], errors.errors(include_url=False)[0])
     at = place_of(error)
@@ -124,10 +128,18 @@ def _told(errors: ValidationError) -> str:
 
 
 def with_snapshot(night: Night, params: Mapping[str, object], moment: datetime | None) -> Night:
-    """`night` with the build of its date as candidate, where its engine has one for each.
+    """Return `night` with the snapshot build of its date as candidate, if its engine has snapshots.
 
-    A candidate that is given goes before it. MissingBuild when there is none of this date;
-    NexmarkError where there is no date, since no build is then the one that is meant.
+    A candidate that the params name goes before the snapshot.
+
+    Args:
+        night: The night as its params make it.
+        params: The params of the DAG run.
+        moment: The date of the DAG run; None if it has none.
+
+    Raises:
+        MissingBuild: There is no snapshot of this date.
+        NexmarkError: The DAG run has no date, which says which snapshot is meant.
     """
     snapshots = night.engine.snapshots
     if snapshots is None or _candidate(NightParams.of(params)):

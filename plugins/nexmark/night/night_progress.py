@@ -92,7 +92,7 @@ class Watch:
     def __init__(
         self, night: Night, submission: "Submission", clock: Callable[[], float] = time.time
     ) -> None:
-        """`clock` returns the time in epoch seconds."""
+        """Begin to watch; `clock` returns the time in epoch seconds."""
         self._night = night
         self._clock = clock
         self._label = self._name = submission.label
@@ -115,7 +115,7 @@ class Watch:
         return "\n".join([*self._first, *self._last])
 
     def line(self, line: str) -> str:
-        """A line of the output; one that tells of progress says where in the night it is."""
+        """Return a line of the output as it is shown; progress says where the night is."""
         (self._first if len(self._first) < _KEPT_LINES else self._last).append(line)
         progress = read_progress(line)
         if is_query_ended(line):

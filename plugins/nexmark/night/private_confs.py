@@ -92,5 +92,5 @@ def _hide(confs: Mapping[str, str], mask: Callable[[str], None]) -> None:
 
 
 def _value(value: str) -> str:
-    """A value as Java's properties files have it."""
+    """Return a value as Java's properties files have it."""
     return ("\\" if value[:1] == " " else "") + value.translate(_ESCAPED)

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, JsonValue, TypeAdapter
 
@@ -38,6 +38,9 @@ CanaryReadings = list[dict[str, dict[str, float]]]
 Moment = Literal["before", "after"]
 
 _CANARY = TypeAdapter(CanaryReadings)
+_HOSTS = TypeAdapter(dict[str, Json])
+#: The position of the turn of each mapped instance, by the number of the instance as text.
+_CLAIMS = TypeAdapter(dict[str, int])
 _SAMPLES, _CLOCKS = "samples-{}.jsonl", "clock-{}.json"
 
 
@@ -149,6 +152,52 @@ class PacedFigures(BaseModel):
     sent: int
     first_ms: int
     last_ms: int
+
+
+class _BrokerUse(BaseModel):
+    cpu_s: float
+
+
+class KillCost(BaseModel):
+    """The cost of a kill in seconds; None for a part that the engine does not report.
+
+    Attributes:
+        load_s: how long state stores were loaded, summed over the stores.
+        first_commit_s: the time from the start of the first batch after the kill to its commit.
+        interruption_s: the time without a commit, less the regular gap between commits.
+        catch_up_s: the time until the query was as punctual as before; None if it never was, or if
+            its batches were not paced.
+    """
+
+    load_s: float | None
+    first_commit_s: float | None
+    interruption_s: float | None
+    catch_up_s: float | None
+
+
+class OperatorCommit(BaseModel):
+    """The seconds that the commit of a stateful operator took in a batch."""
+
+    batch: int
+    commit_s: float
+
+
+class RecoverySplits(BaseModel):
+    """What kills and commits cost a query, of the parts that `recovery.recovery_run` writes.
+
+    Attributes:
+        kills: the cost of each kill.
+        commit: the commits of every batch and stateful operator.
+        regular_gap_s: the median seconds between commits without a kill; None if there is none.
+        failures: what is wrong with the table; [] if it is right.
+        batches: the batches of all processes, as pages show them.
+    """
+
+    kills: list[KillCost]
+    commit: list[OperatorCommit]
+    regular_gap_s: float | None
+    failures: list[str]
+    batches: list[JsonValue] = []
 
 
 class ClockReading(BaseModel):
@@ -279,7 +328,7 @@ class ApplicationDirectory(TaskDirectory):
 
     def result(self) -> Json | None:
         """Return the content of the result file; None if the application has left none."""
-        return _json(self.result_file)
+        return dict(json.loads(self.result_file.read_text())) if self.result_file.exists() else None
 
     def parsed_result(self) -> "RunResult":
         """Return the result that the application left; NexmarkError for a bad one."""
@@ -296,9 +345,10 @@ class ApplicationDirectory(TaskDirectory):
         path = self.latency_file
         return PacedFigures.model_validate_json(path.read_bytes()) if path.exists() else None
 
-    def recovery(self) -> dict[str, Any] | None:
+    def recovery(self) -> RecoverySplits | None:
         """Return what kills and commits cost, None for a repetition that was not killed."""
-        return _json(self.recovery_file)
+        path = self.recovery_file
+        return RecoverySplits.model_validate_json(path.read_bytes()) if path.exists() else None
 
     @property
     def _broker(self) -> Path:
@@ -306,8 +356,8 @@ class ApplicationDirectory(TaskDirectory):
 
     def broker_cpu_s(self) -> float | None:
         """Return the CPU seconds of the night's broker meanwhile; None where it has none."""
-        noted = _json(self._broker)
-        return float(noted["cpu_s"]) if noted else None
+        path = self._broker
+        return _BrokerUse.model_validate_json(path.read_bytes()).cpu_s if path.exists() else None
 
     def write_broker_cpu_s(self, seconds: float) -> None:
         """Write the CPU seconds of the night's broker while the application ran."""
@@ -347,7 +397,7 @@ class TurnFile:
 
     def claim(self, instance: int) -> Json:
         """Return what a mapped instance runs: its own turn if it is tried again, else the next."""
-        claims: dict[str, int] = _json(self._claims) or {}
+        claims = _CLAIMS.validate_json(self._claims.read_bytes()) if self._claims.exists() else {}
         position = claims.setdefault(str(instance), len(claims))
         write_text(self._claims, json.dumps(claims))
         return dict(json.loads(self.path.read_text())[position])
@@ -600,16 +650,15 @@ class RunDirectory:
     def _hosts(self) -> Path:
         return self.path / "hosts.json"
 
-    def hosts(self) -> dict[str, Mapping[str, Any]]:
+    def hosts(self) -> dict[str, Json]:
         """Return kernel, CPU, JDK and so on by host; {} where the night has not noted them."""
         try:
-            hosts = json.loads(self._hosts.read_text(encoding="utf-8"))
+            return _HOSTS.validate_json(self._hosts.read_bytes())
         except (OSError, ValueError):
             return {}
-        return hosts if isinstance(hosts, dict) else {}
 
-    def write_hosts(self, facts: Mapping[str, Mapping[str, Any]]) -> None:
-        """Write the facts of the hosts."""
+    def write_hosts(self, facts: Mapping[str, Json]) -> None:
+        """Write the kernel, CPU, JDK and so on of each host."""
         self._hosts.write_text(json.dumps(facts, indent=1))
 
     @property
@@ -640,11 +689,7 @@ class RunDirectory:
         write_text(self._rollout, name)
 
 
-def json_lines(path: Path) -> list[dict[str, Any]]:
-    """Return what stands in a file with a line of JSON each; nothing where there is no file."""
+def json_lines(path: Path) -> list[Json]:
+    """Return the objects of a file that has one JSON object per line; [] if there is no file."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [json.loads(line) for line in lines]
-
-
-def _json(path: Path) -> dict[str, Any] | None:
-    return dict(json.loads(path.read_text())) if path.exists() else None

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
@@ -38,6 +38,14 @@ if TYPE_CHECKING:
 
 DONE = ""
 _POLL_S = 0.5
+
+
+class _LogLine(Model):
+    """A line of the log of `verify_queries.py`; `again`: the query ran and is tried again."""
+
+    query: str
+    state: Literal["begun", "done", "failed", "again"]
+    reason: str = ""
 
 
 class Verification(Model):
@@ -101,7 +109,7 @@ def run_together(
     queries, at_once = submission.queries, 2
     while left := [query for query in queries if query not in outcomes(night)]:
         for query in _begun(night):
-            _note(night, query, "again")
+            _note(night, _LogLine(query=query, state="again"))
         plan = [{"query": query, "arguments": queries[query].arguments} for query in left]
         night.verify_plan.write_text(json.dumps(plan))
         directories = (path for query in left for path in queries[query].directories)
@@ -117,7 +125,8 @@ def run_together(
             if not running:
                 raise
             if len(running) == 1:
-                _note(night, running[0], "failed", f"the application ended while it ran: {error}")
+                reason = f"the application ended while it ran: {error}"
+                _note(night, _LogLine(query=running[0], state="failed", reason=reason))
                 say(f"{running[0]}: ended the application of all verification runs; others go on")
             at_once = 1
         else:
@@ -129,25 +138,27 @@ def run_together(
 def outcomes(night: RunDirectory) -> dict[str, str]:
     """Return why each query that was tried together has failed; DONE for one that has not."""
     return {
-        query: DONE if each["state"] == "done" else str(each["reason"])
-        for query, each in _newest(night).items()
-        if each["state"] in ("done", "failed")
+        query: DONE if line.state == "done" else line.reason
+        for query, line in _newest(night).items()
+        if line.state in ("done", "failed")
     }
 
 
 def _begun(night: RunDirectory) -> list[str]:
     """Return the queries that were running when the application ended."""
-    return [query for query, each in _newest(night).items() if each["state"] == "begun"]
+    return [query for query, line in _newest(night).items() if line.state == "begun"]
 
 
-def _note(night: RunDirectory, query: str, state: str, reason: str = "") -> None:
+def _note(night: RunDirectory, line: _LogLine) -> None:
+    """Append a line to the log that the application writes."""
     with night.verify_log.open("a", encoding="utf-8") as file:
-        file.write(json.dumps({"query": query, "state": state, "reason": reason}) + "\n")
+        file.write(json.dumps(line.model_dump()) + "\n")
 
 
-def _newest(night: RunDirectory) -> dict[str, Mapping[str, Any]]:
+def _newest(night: RunDirectory) -> dict[str, _LogLine]:
     """Return the last line of the log about each query."""
-    return {each["query"]: each for each in json_lines(night.verify_log)}
+    lines = map(_LogLine.model_validate, json_lines(night.verify_log))
+    return {line.query: line for line in lines}
 
 
 def verify(night: Night, query: str) -> Verification:

@@ -36,7 +36,7 @@ def preflight(engine: str = "") -> None:
 
 
 def prepare_night(engine: str, params: Mapping[str, object]) -> None:
-    """`preflight` with the params of a nightly DAG, wherever they are from."""
+    """Do what `preflight` does, for an engine and the params of a nightly DAG from any source."""
     run = get_current_context()["dag_run"]
     make_home()
     try:

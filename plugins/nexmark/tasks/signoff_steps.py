@@ -42,7 +42,7 @@ class Approval(Model):
 
     @classmethod
     def of(cls, event: Mapping[str, Any], approve: str) -> "Approval":
-        """Returns the decision in the event with which Airflow resumes the question.
+        """Return the decision in the event with which Airflow resumes the question.
 
         `approve` is the name of the option that approves.
         """

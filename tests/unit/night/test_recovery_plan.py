@@ -20,6 +20,9 @@ from nexmark.night.kinds import recovery
 from nexmark.night.make_night import make_night
 from nexmark.night.night_plan import Night
 from nexmark.night.run_directory import ApplicationDirectory
+from nexmark.recovery.recovery_run import splits_of
+from nexmark.recovery.splits import KillRecord
+from nexmark.recovery.supervisor import Attempt, Story
 from nexmark_jobs.host.processes import OWNER_VARIABLE, owned, owner_mark
 from tests.waiting import wait_for
 
@@ -113,6 +116,41 @@ def test_a_silent_engine_has_its_restore_from_the_gaps(tmp_path: Path) -> None:
     assert figures(tmp_path, told(load_s=None))[RESTORE] == 3.0
     assert figures(tmp_path, told(load_s=0.0))[RESTORE] == 0.0
     assert RESTORE not in figures(tmp_path, told(load_s=None, first_commit_s=None))
+
+
+def test_a_night_reads_what_the_room_recovery_writes(tmp_path: Path) -> None:
+    progress = {
+        "batchId": 3,
+        "timestamp": "1970-01-01T00:00:20.000Z",
+        "durationMs": {"addBatch": 900, "triggerExecution": 1000},
+        "stateOperators": [
+            {
+                "operatorName": "stateStoreSave",
+                "numRowsTotal": 7,
+                "memoryUsedBytes": 700,
+                "commitTimeMs": 120,
+            }
+        ],
+        "numInputRows": 50,
+    }
+    kill = KillRecord(at=15.0, restarted=15.5, batch=3, moment="commit")
+    attempts = [Attempt(5.0, []), Attempt(15.5, [progress])]
+    splits = splits_of(Story(attempts, [kill]), {1: 12.0, 2: 14.0, 3: 25.0})
+    batch = recovery._shown_batch(progress)
+    read = figures(tmp_path, splits | {"failures": [], "batches": [batch]})
+    assert read == {RESTORE: 3.0, COMMIT: 120.0, INTERRUPTION: 9.0, FIRST_COMMIT: 5.0}
+    shown = recovery.Recovered().shown_result(ApplicationDirectory(tmp_path), {"query": "q5"})
+    assert shown == {"query": "q5", "batches": [batch]}
+    assert batch == {
+        "id": 3,
+        "phase": "data",
+        "input_rows": 50,
+        "duration_ms": 1000,
+        "state_rows": 7,
+        "state_bytes": 700,
+        "state_commit_ms": 120,
+        "state_restore_ms": None,
+    }
 
 
 def test_a_wrong_table_has_no_figures(tmp_path: Path) -> None:

@@ -119,6 +119,12 @@ def test_hosts_that_were_not_noted_are_none(tmp_path: Path) -> None:
     assert files.hosts() == {"here": {"cores": 2}}
 
 
+@pytest.mark.parametrize("content", ["", "[1]", '{"here": 2}'])
+def test_hosts_that_cannot_be_read_are_none(tmp_path: Path, content: str) -> None:
+    (tmp_path / "hosts.json").write_text(content)
+    assert RunDirectory(tmp_path).hosts() == {}
+
+
 def test_the_newest_plan_is_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEXMARK_HOME", str(tmp_path))
     for number, (dag, run) in enumerate((("a", "1"), ("b", "1"), ("a", "2"))):

@@ -28,7 +28,13 @@ from nexmark.night.kinds.bounded import Bounded
 from nexmark.night.kinds.night_kind import JobProgram, Ready
 from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import say
-from nexmark.night.run_directory import ApplicationDirectory, Run, RunDirectory
+from nexmark.night.run_directory import (
+    ApplicationDirectory,
+    KillCost,
+    RecoverySplits,
+    Run,
+    RunDirectory,
+)
 from nexmark.night.submission import Repetition
 from nexmark_jobs.host.processes import with_word
 
@@ -90,6 +96,15 @@ def kills_of(night: Night) -> "list[Kill]":
 
 
 class _Submitted:
+    """A process of a repetition, which a thread runs to its end.
+
+    Args:
+        submit: Runs the process; raises if it fails.
+        mark: The environment variable that marks the processes of the cluster.
+        result: The result file of the process, whose path its command line has.
+        log: The file for the message of the error if the process fails.
+    """
+
     def __init__(self, submit: Callable[[], object], mark: str, result: Path, log: Path) -> None:
         self.returncode: int | None = None
         self._mark, self._result = mark, result
@@ -108,7 +123,7 @@ class _Submitted:
         return self.returncode
 
     def kill(self) -> None:
-        """Until nothing runs: spark-submit becomes the driver, and starts Python."""
+        """Kill until nothing runs: spark-submit becomes the driver, which starts Python."""
         while (left := with_word(self._mark, str(self._result))) or self._thread.is_alive():
             for process in left:
                 with contextlib.suppress(ProcessLookupError):
@@ -178,7 +193,7 @@ def recovered(night: Night, submission: Repetition, ready: Ready) -> None:
         raise NexmarkError(f"{query}: reached its end before it was killed; lower at, or times")
     outcome = validate(query, table, night.events_dir)
     splits |= {"failures": list(outcome.failures), "checkpoint_bytes": size(checkpoint)}
-    splits["batches"] = [line for each in story.attempts for line in map(_batch, each.progress)]
+    splits["batches"] = [_shown_batch(line) for each in story.attempts for line in each.progress]
     directory.recovery_file.write_text(json.dumps(splits, indent=1))
     result = json.loads(last.read_text())
     result["workload"]["events"] = None  # some of them were read by the process before
@@ -192,34 +207,36 @@ def recovery_figures(directory: ApplicationDirectory) -> dict[str, float]:
     """Return the metrics of a repetition, none if not killed; NexmarkError for a wrong table."""
     if (splits := directory.recovery()) is None:
         return {}
-    if splits["failures"]:
-        raise NexmarkError(f"after a kill: {' | '.join(splits['failures'])}")
+    if splits.failures:
+        raise NexmarkError(f"after a kill: {' | '.join(splits.failures)}")
     return figures_of(splits)
 
 
-def figures_of(splits: Mapping[str, Any]) -> dict[str, float]:
-    """Return the metrics of a query whose kills and commits cost what `splits_of` says.
-
-    Where an engine does not report how long stores were loaded, as none does of aggregations, it is
-    what the first commit took longer than a regular one.
-    """
-    commit: dict[int, float] = {}
-    for line in splits["commit"]:
-        commit[line["batch"]] = commit.get(line["batch"], 0.0) + line["commit_s"]
-    regular = splits["regular_gap_s"] or 0.0
-    restores = [
-        max(0.0, kill["first_commit_s"] - regular) if kill["load_s"] is None else kill["load_s"]
-        for kill in splits["kills"]
-        if kill["load_s"] is not None or kill["first_commit_s"] is not None
-    ]
+def figures_of(splits: RecoverySplits) -> dict[str, float]:
+    """Return the metrics of a query from the cost of its kills and commits."""
+    commit_s: dict[int, float] = {}
+    for commit in splits.commit:
+        commit_s[commit.batch] = commit_s.get(commit.batch, 0.0) + commit.commit_s
+    regular_s = splits.regular_gap_s or 0.0
     figures = {
-        RESTORE: median_of(restores),
-        COMMIT: median_of(1000 * each for each in commit.values()),
-        INTERRUPTION: median_of(kill["interruption_s"] for kill in splits["kills"]),
-        FIRST_COMMIT: median_of(kill["first_commit_s"] for kill in splits["kills"]),
-        CATCH_UP: median_of(kill["catch_up_s"] for kill in splits["kills"]),
+        RESTORE: median_of(_restore_s(kill, regular_s) for kill in splits.kills),
+        COMMIT: median_of(1000 * seconds for seconds in commit_s.values()),
+        INTERRUPTION: median_of(kill.interruption_s for kill in splits.kills),
+        FIRST_COMMIT: median_of(kill.first_commit_s for kill in splits.kills),
+        CATCH_UP: median_of(kill.catch_up_s for kill in splits.kills),
     }
     return {name: value for name, value in figures.items() if value is not None}
+
+
+def _restore_s(kill: KillCost, regular_s: float) -> float | None:
+    """Return the seconds that a restore took; None if the query made no commit after the kill.
+
+    No engine reports for aggregations how long stores were loaded. The restore is then how much
+    longer the first commit took than the `regular_s` seconds between commits.
+    """
+    if kill.load_s is not None or kill.first_commit_s is None:
+        return kill.load_s
+    return max(0.0, kill.first_commit_s - regular_s)
 
 
 def _storage(night: Night) -> "RemoteStorage | None":
@@ -231,20 +248,20 @@ def _storage(night: Night) -> "RemoteStorage | None":
     return RemoteStorage(asked.latency_ms, asked.mb_per_s, night.workload.seed)
 
 
-def _batch(progress: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a batch of any of the processes, as the pages show it."""
+def _shown_batch(progress: Mapping[str, Any]) -> dict[str, JsonValue]:
+    """Return a batch of any of the processes as the pages show it, from Spark's progress."""
     from nexmark_jobs.progress import batch
 
-    made = batch(progress, "data", progress["numInputRows"])
+    finished = batch(progress, "data", progress["numInputRows"])
     return {
-        "id": made.id,
-        "phase": made.phase,
-        "input_rows": made.input_rows,
-        "duration_ms": made.duration_ms,
-        "state_rows": made.state_rows,
-        "state_bytes": made.state_bytes,
-        "state_commit_ms": made.state_commit_ms,
-        "state_restore_ms": made.state_restore_ms,
+        "id": finished.id,
+        "phase": finished.phase,
+        "input_rows": finished.input_rows,
+        "duration_ms": finished.duration_ms,
+        "state_rows": finished.state_rows,
+        "state_bytes": finished.state_bytes,
+        "state_commit_ms": finished.state_commit_ms,
+        "state_restore_ms": finished.state_restore_ms,
     }
 
 
@@ -315,4 +332,4 @@ class Recovered(Bounded):
     ) -> Mapping[str, JsonValue]:
         """Return the result with the batches of all processes."""
         splits = directory.recovery()
-        return result if splits is None else {**result, "batches": splits["batches"]}
+        return result if splits is None else {**result, "batches": splits.batches}
