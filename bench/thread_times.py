@@ -32,6 +32,8 @@ _BEGINNINGS = {
     "stream executio": STREAM,
 }
 _PROC = Path("/proc")
+_END_S = 2.0
+"""By how much a period may end after the last reading: a process may end before the next one."""
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
@@ -59,11 +61,13 @@ class ThreadSeries:
         return {kind: values[-1] for kind, values in self.seconds.items()}
 
     def _at(self, kind: str, instant: float) -> float:
-        """Return the value at an instant, linear between two readings."""
-        if len(self.times) < 2 or not self.times[0] <= instant <= self.times[-1]:
+        """Return the value at an instant: linear between two readings, the last one at the end."""
+        known = len(self.times) >= 2 and self.times[0] <= instant <= self.times[-1] + _END_S
+        if not known:
             raise MeasurementError(
                 f"the readings of the threads do not cover {instant:.1f}; run the application again"
             )
+        instant = min(instant, self.times[-1])
         right = min(bisect_right(self.times, instant), len(self.times) - 1)
         before, after = self.times[right - 1], self.times[right]
         values = self.seconds[kind]

@@ -178,12 +178,15 @@ class TestThreads:
         assert used["other"] >= 0.13
         assert not ThreadTimes(it.pid).read(0.0)
 
-    def test_a_period_is_between_readings_and_never_outside_of_them(self) -> None:
+    def test_a_period_is_between_readings_or_ends_just_after_the_last_one(self) -> None:
         zeros = dict.fromkeys(CLASSES, (0.0, 0.0, 0.0))
         series = ThreadSeries((10.0, 11.0, 13.0), {**zeros, "jit": (1.0, 2.0, 6.0)})
         assert series.between("jit", 10.5, 12.0) == pytest.approx(2.5)
-        with pytest.raises(MeasurementError, match=r"do not cover 13\.1"):
-            series.between("jit", 10.5, 13.1)
+        assert series.between("jit", 10.5, 14.5) == pytest.approx(4.5)
+        with pytest.raises(MeasurementError, match=r"do not cover 15\.1"):
+            series.between("jit", 10.5, 15.1)
+        with pytest.raises(MeasurementError, match=r"do not cover 9\.9"):
+            series.between("jit", 9.9, 12.0)
 
     def test_beside_a_process_its_threads_are_read_and_pieces_of_work_done(self) -> None:
         beside, begin = Beside("no cluster has this mark", 1), time.time()
