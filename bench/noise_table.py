@@ -172,7 +172,7 @@ def block_size(runs: Sequence[Run], key: str) -> int:
     """Return how many batches are one block, by their median duration."""
     if key == TASKS_OF_BATCHES:
         return 1
-    duration_s = median(ms for run in runs for ms in run["batch_ms"]) / 1000
+    duration_s = float(median(ms for run in runs for ms in run["batch_ms"])) / 1000
     return max(math.ceil(_BLOCK_S / duration_s), 1)
 
 

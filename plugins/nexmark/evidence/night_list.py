@@ -177,7 +177,7 @@ class EngineLine:
     version: str
     since: Judged | None
     red: tuple[str, ...]
-    unjudged: ListedNight | None
+    unjudged: AnyNight | None
 
 
 MapColumn: TypeAlias = tuple[ListedNight, Mapping[str, ValueLook]]
@@ -236,7 +236,7 @@ def overview(store: Store, dags: Collection[str]) -> Overview:
 
 def _newest_lines(
     store: Store, nights: Iterable[ListedNight]
-) -> tuple[list[NightLine], dict[str, ListedNight]]:
+) -> tuple[list[NightLine], dict[str, AnyNight]]:
     """Return the newest judged night of each engine, and newer nights without a verdict.
 
     A night that runs or was interrupted does not replace the last verdict. The newer nights are by
@@ -311,7 +311,7 @@ def _outcome(reds: Sequence[Judged], after: Judged | None, acks: Iterable[Ack]) 
 
 
 def _engine(
-    line: NightLine, version: str, issues: Iterable[Issue], unjudged: ListedNight | None
+    line: NightLine, version: str, issues: Iterable[Issue], unjudged: AnyNight | None
 ) -> EngineLine:
     """Return the newest judged night of an engine with the issues that are open in it.
 

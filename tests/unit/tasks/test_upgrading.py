@@ -119,8 +119,8 @@ def finding(monkeypatch: pytest.MonkeyPatch, *results: Compatibility) -> list[An
 def test_on_in_nightly_nights_off_elsewhere_and_as_a_person_says() -> None:
     assert planned().compatibility == load().workloads["nightly"].compatibility
     assert planned(compatibility=False).compatibility is None
-    assert planned(workload="smoke").compatibility is None
-    asked = planned(workload="smoke", compatibility=True).compatibility
+    assert planned(workload="small").compatibility is None
+    asked = planned(workload="small", compatibility=True).compatibility
     assert asked is not None
     assert (asked.events, asked.tps) == (20_000, 200)
 
