@@ -140,8 +140,8 @@ def steady_period(ran: RanApplication, warmup_batches: int) -> Period:
 def cpu_figures(ran: RanApplication, events: Path, warmup_batches: int) -> dict[str, Any]:
     """Return the CPU-seconds of an application and of its steady batches.
 
-    Those of processes are of the samples, those of tasks (`task_...`, without the collector and the
-    JIT) of Spark's event log. A batch has the tasks that started in it.
+    The figures of processes are from the samples, the figures of tasks (`task_...`, without the
+    collector and the JIT) from Spark's event log. A batch has the tasks that started in it.
     """
     from nexmark.measure.result_file import data_batches
     from nexmark.measure.shares import read_executor_work

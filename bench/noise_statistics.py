@@ -33,7 +33,7 @@ class Components:
     batch: float
 
     def of_mean(self, applications: float, batches: int) -> float:
-        """Return the deviation of the mean of applications with so and so many batches each."""
+        """Return the deviation of the mean of some applications with a number of batches each."""
         variance = self.application**2 + self.batch**2 / batches
         return math.sqrt(variance / applications)
 
@@ -134,7 +134,7 @@ def matched_medians(batches: Sequence[Sequence[float]]) -> list[float]:
 
 @dataclass(frozen=True)
 class Design:
-    """What fits a budget: applications with so many steady batches each, and the deviation then.
+    """What fits a budget: a number of applications, their steady batches, and the deviation then.
 
     `deviation` is of the ratio of two arms that have one budget each.
     """

@@ -189,7 +189,7 @@ def log_batches(runs: Sequence[Run], key: str) -> list[list[float]]:
 
 
 def _blocks(batches: Sequence[float], size: int) -> list[float]:
-    """Return the sums of blocks of so many batches; what is left at the end is left out."""
+    """Return the sums of blocks of batches; what is left at the end is left out."""
     return [sum(batches[at : at + size]) for at in range(0, len(batches) - size + 1, size)]
 
 

@@ -1,6 +1,6 @@
 """The CPU time of the threads of a JVM by what they do, from /proc.
 
-A thread is recognised by its name, of which Linux keeps 15 characters. The time of threads that
+A thread is recognised by its name; Linux keeps 15 characters of it. The time of threads that
 ended between two readings is in no thread that is still there; the kernel keeps it in the figure of
 the process. It is the class `unseen`, with what a thread used between its last reading and its end.
 """

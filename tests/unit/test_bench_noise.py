@@ -61,7 +61,7 @@ class TestStatistics:
         table = 2 + positions + applications + drawn.normal(0, 0.1, (400, 30))
         parts = components(table.tolist())
         assert parts is not None
-        assert parts.application == pytest.approx(0.05, rel=0.1)
+        assert parts.application == pytest.approx(float(applications.std()), rel=0.05)
         assert parts.batch == pytest.approx(0.1, rel=0.05)
 
     def test_blocks_of_batches_say_the_same_of_a_batch(self) -> None:
@@ -163,7 +163,7 @@ class TestThreads:
                 assert it.stdout is not None
                 it.stdout.readline()
                 times = ThreadTimes(it.pid)
-                wanted = {"tasks": 0.4, "jit": 0.2, "gc": 0.1, "unseen": 0.3}
+                wanted = {"tasks": 0.4, "jit": 0.2, "gc": 0.1}
                 until = time.monotonic() + 60
                 while time.monotonic() < until:
                     assert times.read(time.time())
@@ -175,7 +175,9 @@ class TestThreads:
                 it.kill()
         for kind, cpu_s in wanted.items():
             assert used[kind] == pytest.approx(cpu_s, abs=0.06), kind
+        # The short-lived thread is unseen, but for what was read while it lived.
         assert used["other"] >= 0.13
+        assert used["other"] + used["unseen"] >= 0.4
         assert not ThreadTimes(it.pid).read(0.0)
 
     def test_a_period_is_between_readings_or_ends_just_after_the_last_one(self) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
-from sqlalchemy import ColumnElement, func, literal, select, tuple_, union
+from sqlalchemy import ColumnElement, case, func, literal, select, tuple_, union
 
 from nexmark.model import SUITE, Mode, Value, grouped
 from nexmark.store.query_history import PLACE
@@ -204,6 +204,7 @@ def builds(store: Reader, dags: Collection[str]) -> list[MeasuredBuild]:
     seen = union(*(each.where(NightRow.dag_id.in_(dags)) for each in (candidates, baselines)))
     measured = seen.subquery()
     last = func.max(measured.c.started)
+    tested_last = func.max(case((measured.c.tested == 1, measured.c.started)))
     query = (
         select(
             *BuildRow.__table__.columns,
@@ -213,7 +214,7 @@ def builds(store: Reader, dags: Collection[str]) -> list[MeasuredBuild]:
         )
         .join(measured, measured.c.build == BuildRow.id)
         .group_by(*BuildRow.__table__.columns)
-        .order_by(last.desc(), func.max(measured.c.tested).desc(), BuildRow.id)
+        .order_by(last.desc(), tested_last.desc().nulls_last(), BuildRow.id)
     )
     with store.reading() as session:
         return [MeasuredBuild._make(row) for row in session.execute(query)]
