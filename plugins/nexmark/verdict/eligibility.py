@@ -143,7 +143,7 @@ class Grounds:
         )
 
     def without(self, measured: Measured, value: Value, reason: str) -> Verdict:
-        """Return a verdict where there is no ground for one, with the numbers there are."""
+        """Return a verdict that says why nothing can be judged, with the numbers that there are."""
         numbers = one_night_numbers(measured) | {"shift": None, "spread": None}
         verdict = self.blank(measured.query, measured.metric, value, reason)
         return replace(verdict, pairs=len(measured.pairs), **numbers)
