@@ -102,7 +102,7 @@ class Gate(Model):
 
     @property
     def remembered(self) -> int:
-        """How many earlier nights are read for a verdict; the gate does not learn from all of them."""
+        """How many earlier nights are read for a verdict; the gate learns from some of them."""
         return self.history_nights * 5 // 4
 
     @property
