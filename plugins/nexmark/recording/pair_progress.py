@@ -7,7 +7,6 @@ from nexmark.night.night_runs import first_runs, later_groups, runs_of
 from nexmark.night.run_directory import Run
 from nexmark.recording.repetitions import measured
 from nexmark.sampling.group_samples import GroupSamples
-from nexmark.verdict.standing import standing_of
 
 
 def standing_line(night: Night) -> str:
@@ -16,6 +15,8 @@ def standing_line(night: Night) -> str:
     Return '', too, if the night has no pairs, if a metric other than CPU time decides, or if no
     samples have reached this machine yet. Repetitions that cannot be measured yet are left out.
     """
+    from nexmark.verdict.standing import standing_of
+
     if night.mode != Mode.PAIRED or night.gate.metric != CPU:
         return ""
     ended = night.files.last_spans()

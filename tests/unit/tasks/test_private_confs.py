@@ -182,7 +182,7 @@ def test_the_address_of_a_build_has_no_secret(conf: Path, address: str) -> None:
     for name in ("candidate", "against"):
         source = f"tarball:{address}#sha512={'0' * 128}"
         with pytest.raises(NexmarkError, match="has a secret in its address") as caught:
-            planned(mode="paired", **{name: source})
+            planned(workload="small", mode="paired", **{name: source})
         assert MARKER not in str(caught.value)
         assert "\n" not in str(caught.value)
 
