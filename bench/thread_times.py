@@ -24,7 +24,7 @@ TASKS, COLLECTOR, COMPILER, STREAM, OTHER, UNSEEN = (
 )
 CLASSES = (TASKS, COLLECTOR, COMPILER, STREAM, OTHER, UNSEEN)
 _BEGINNINGS = {
-    "Executor task l": TASKS,
+    "Executor task ": TASKS,
     "GC Thread#": COLLECTOR,
     "G1 ": COLLECTOR,
     "C1 CompilerThre": COMPILER,

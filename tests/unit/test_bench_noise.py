@@ -146,6 +146,7 @@ class TestThreads:
         ("name", "kind"),
         [
             ("Executor task l", "tasks"),
+            ("Executor task i", "tasks"),
             ("GC Thread#1", "gc"),
             ("G1 Main Marker", "gc"),
             ("C1 CompilerThre", "jit"),
