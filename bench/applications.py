@@ -107,6 +107,14 @@ class Applications:
     def _submit(
         self, directory: Path, query: str, more: Mapping[str, object], watch: Watch | None
     ) -> None:
+        """Submit an application and wait for its end; NexmarkError if it fails.
+
+        Args:
+            directory: The directory of its files.
+            query: Its query.
+            more: Spark confs of its own.
+            watch: What watches it while it runs; None for nothing.
+        """
         config, home, size = self.cluster.config, self.build.spark_home, self.workload
         read = size.size_of(query)
         confs = {

@@ -141,6 +141,14 @@ def _after(runs: Mapping[int, Run], logs: Mapping[int, float], key: str) -> floa
 def _pairs_after(
     runs: Mapping[int, Run], logs: Mapping[int, float], near: Sequence[tuple[int, int]], key: str
 ) -> float | None:
+    """Return the deviation of the ratio of neighbours that a covariate leaves unexplained.
+
+    Args:
+        runs: The runs by their numbers.
+        logs: The logs of a figure of each run.
+        near: The numbers of the runs that followed each other directly.
+        key: The covariate.
+    """
     ratios, covariates = [], []
     for earlier, later in near:
         one, other = _timings(runs[earlier], key), _timings(runs[later], key)
@@ -225,6 +233,14 @@ def _costs(runs: Sequence[Run]) -> tuple[float, float]:
 def _designs(
     parts: Components, start_s: float, batch_s: float, now: int
 ) -> Iterator[tuple[str, Design]]:
+    """Yield what a core-hour buys by the number of steady batches, each with its line's mark.
+
+    Args:
+        parts: The components of the variance.
+        start_s: What an application costs beside its steady batches, in CPU-seconds.
+        batch_s: What a steady batch costs, in CPU-seconds.
+        now: The number of steady batches that was measured.
+    """
     lengths = dict.fromkeys(_LENGTHS, "") | {now: " (as now)"}
     best = best_design(parts, start_s, batch_s, _CORE_HOUR_S)
     if best:

@@ -167,12 +167,29 @@ def _row(cells: Sequence[str], places: Mapping[str, int], line: int) -> _Row:
 
 
 def _one_of(column: str, text: str, line: int, values: Mapping[str, Known], known: str) -> Known:
+    """Return the value that a cell stands for; MalformedError for a text that is not known.
+
+    Args:
+        column: The column of the cell.
+        text: The text of the cell.
+        line: Its line in the file.
+        values: The values by their texts.
+        known: The texts in words, for the message.
+    """
     if text not in values:
         raise MalformedError(line, f"{column} {quoted(text)} is not known; it is {known}")
     return values[text]
 
 
 def _whole(column: str, text: str, line: int, may_be_empty: bool) -> int:
+    """Return a cell as a whole number; MalformedError if it is none.
+
+    Args:
+        column: The column of the cell.
+        text: The text of the cell.
+        line: Its line in the file.
+        may_be_empty: Whether an empty cell stands for 0.
+    """
     if may_be_empty and not text:
         return 0
     if not re.fullmatch(r"[0-9]{1,9}", text):
