@@ -1,10 +1,8 @@
 """Nights whose truth is known, for ``nexmark bench gate``.
 
-The log time of a run is: the host's effect of the night (the same in both arms: it cancels) + a
-start-up effect of its JVM (0.3 CV) + a slow wander shared by the two runs of a pair (0.71 CV) +
-independent noise (0.71 CV) + in 2 % of the runs a spike (exponential, mean 30 %). In some worlds
-more happens: the baseline moves, every night or at times, queries come and go, the host is unsteady
-while a query runs.
+The log time of a run is: the host's effect of the night (the same in both arms: it cancels) + the
+noise of ``nexmark.example.noise``. In some worlds more happens: the baseline moves, every night or
+at times, queries come and go, the host is unsteady while a query runs.
 Arrays have the shape (suites, queries, ...): many suites at once.
 """
 
@@ -17,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nexmark.config import Gate
+from nexmark.example.noise import RunNoise
 from nexmark.verdict.baseline_chain import creeps, wild
 from nexmark.verdict.decision import Decision, Picked, decide, drift_side
 from nexmark.verdict.location import Array, hodges_lehmann, spread
@@ -24,13 +23,9 @@ from nexmark.verdict.noise import Drift, Learned, about_own_level, suite_shifts
 from nexmark.verdict.order import MIN_FRESH_PAIRS
 
 QUERIES = 23
-JVM = 0.3
-"""Spread of the start-up effect over the CV."""
 HOST_SHIFT = math.log(1.08)
 UNSTEADY = 0.08
 """Mean by which an unsteady host is faster in some runs than in others (log, exponential)."""
-DEGREES = 4
-"""Degrees of freedom of Student's t in a world with heavy tails."""
 
 
 @dataclass(frozen=True)
@@ -73,20 +68,8 @@ class World:
 
     def runs(self, scale: Array, pairs: int, rng: np.random.Generator) -> Array:
         """Return log times (..., pairs, 2 arms) for CVs of shape (...), without the host's part."""
-        shape = (*scale.shape, pairs)
-        wide = scale[..., None, None]
-        jvm = rng.standard_normal((*shape, 2) if self.fresh_jvm else (*scale.shape, 1, 2))
-        alone = math.sqrt(1 - self.shared) * self._noise((*shape, 2), rng)
-        common = math.sqrt(self.shared) * self._noise((*shape, 1), rng)
-        spiked = rng.random((*shape, 2)) < self.spikes
-        spike = np.log1p(np.where(spiked, rng.exponential(0.3, (*shape, 2)), 0.0))
-        result: Array = wide * (JVM * jvm + alone + common) + spike
-        return result
-
-    def _noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
-        if not self.heavy:
-            return rng.standard_normal(shape)
-        result: Array = rng.standard_t(DEGREES, shape) * math.sqrt((DEGREES - 2) / DEGREES)
+        noise = RunNoise(self.fresh_jvm, self.spikes, self.shared, self.heavy)
+        result: Array = noise.runs(scale, pairs, rng)
         return result
 
 

@@ -27,6 +27,38 @@ class Comparable(NamedTuple):
     mode: str
 
 
+ID_DIGITS = 12
+"""The number of digits of a build's id that are shown: enough to tell builds apart."""
+
+
+def origin_of(source: str) -> str:
+    """Return in a few words where a build comes from.
+
+    Of a tarball, it is the name of the file; of a directory, the last two parts of its path. A
+    release is ``pypi:4.3.0``, as in ``source``.
+    """
+    kind, _, value = source.partition(":")
+    if kind == "tarball":
+        address = value.rpartition("#sha512=")[0] or value
+        return address.partition("?")[0].rpartition("/")[2]
+    if kind == "directory":
+        return "/".join(value.strip("/").split("/")[-2:])
+    return source
+
+
+def build_name(version: str, source: str, build: str) -> str:
+    """Return the name of a build for people: ``4.3.0 pypi 190d4599466c``.
+
+    Args:
+        version: Its Spark version; "" if it is not known.
+        source: Where it comes from, as a DAG's param names it; "" if it is not known.
+        build: Its id, which is shortened.
+    """
+    origin = origin_of(source)
+    origin = "pypi" if origin == f"pypi:{version}" else origin
+    return " ".join(word for word in (version, origin, build[:ID_DIGITS]) if word)
+
+
 MIN_PAIRS = 3
 """The least number of pairs for a verdict: with fewer, one spike decides the estimate."""
 
@@ -337,6 +369,11 @@ class Metric:
 
 CPU = "cpu_s_per_mevent"
 """The executors' CPU-seconds per million events: the metric that decides."""
+TASK_CPU = "task_cpu_s_per_mevent"
+"""The CPU-seconds of the tasks with their Python workers per million events.
+
+It is the work of the query itself, without garbage collection, compilation and other threads.
+"""
 WALL = "wall_s"
 """The seconds from the start of the streaming query to the end of its last batch."""
 SOURCE_RATE = "source_rate"
@@ -360,6 +397,13 @@ first batch is planned and run, and the seconds until the query keeps its pace a
 _KNOWN = (
     Metric(
         CPU, "CPU-s per million events", "CPU s/M events", decides=True, bases=True, waits=False
+    ),
+    Metric(
+        TASK_CPU,
+        "CPU-s of tasks per million events",
+        "task CPU s/M events",
+        positive=True,
+        waits=False,
     ),
     Metric(WALL, "s", "Time(s)"),
     Metric("batch_ms_p99", "ms", "batch p99", decimals=0),

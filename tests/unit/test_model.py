@@ -17,7 +17,7 @@ from nexmark import model
 from nexmark.evidence.rows import Row
 from nexmark.evidence.summary import failed
 from nexmark.model import FIRST_ROUND, METRICS, PROFILED, Arm, Value, is_red, round_group
-from nexmark.store.table_rows import VerdictRow
+from nexmark.store.table_rows import VerdictRow, WithdrawalRow
 from nexmark.store.verdict_rows import verdict_of
 from nexmark.verdict.verdict import Verdict
 
@@ -75,7 +75,8 @@ def test_what_is_red(value: Value, ratio: float | None, red: bool) -> None:
 def test_the_database_calls_the_same_verdicts_red() -> None:
     """In SQL as in Python, for every value, ratio, and acceptance."""
     engine = create_engine("sqlite://")
-    VerdictRow.__table__.create(engine)  # type: ignore[attr-defined]
+    for table in (VerdictRow, WithdrawalRow):
+        table.__table__.create(engine)  # type: ignore[attr-defined]
     with Session(engine) as session:
         for place, case in enumerate(CASES):
             own = {"value": case["value"], "ratio": case["ratio"], "decides": case["decides"]}

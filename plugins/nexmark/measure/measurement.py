@@ -3,11 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from nexmark.measure.cpu_series import CpuSeries
 from nexmark.measure.host_samples import MeasurementError
 from nexmark.measure.result_file import ResultBatch, RunFacts, RunResult, data_batches
-from nexmark.model import Basis
+from nexmark.model import TASK_CPU, Basis
+
+if TYPE_CHECKING:
+    from nexmark.measure.shares import ExecutorWork
 
 MIN_INTERVALS = 10
 """The least length of a steady state, in sampling intervals."""
@@ -37,11 +41,15 @@ class Measurement(RunFacts):
     executors, because there is no steady state. Both figures are kept. Never compare figures of
     different bases.
 
+    ``figures`` has ``task_cpu_s_per_mevent`` where the event log could be read: the CPU time that
+    Spark counted for each task that started in the steady state (or in the run, if there is none),
+    with the CPU time of the Python workers. It has no garbage collection and no compilation.
+
     ``batch_ms_*`` are durations of the data batches after the warm-up (of all, if none is left).
     ``other_cores`` is the CPU that other programs used on the hosts, ``steal_cores`` the CPU that
     the hypervisor took; both are None if a sampler did not see its whole machine. ``sampler_cores``
     is the CPU of the costliest sampler. ``figures`` are the metrics of ``model.METRICS`` that have
-    no field here. ``latency`` has the latency of every event of a paced repetition, as
+    no field here, by name. ``latency`` has the latency of every event of a paced repetition, as
     HdrHistogram encodes it.
     """
 
@@ -95,6 +103,7 @@ def measure_series(
     min_intervals: int,
     executors: int | None = None,
     killed: bool = False,
+    work: "Sequence[ExecutorWork]" = (),
 ) -> Measurement:
     """Return the measurements of a run from its CPU series.
 
@@ -105,6 +114,7 @@ def measure_series(
         min_intervals: The least length of the steady state, in sampling intervals.
         executors: How many executors were asked for; None: any number is right.
         killed: Whether executors were killed on purpose, so that one may be lost.
+        work: The tasks of each executor, from the event log; () if it cannot be read.
 
     Raises:
         MeasurementError: Another number of executors lived while the query ran, one ended before
@@ -165,7 +175,37 @@ def measure_series(
         ),
         other_cores=None if busy is None else max(busy - (cpu_s + sum(driver)) / wall_s, 0.0),
         steal_cores=_machine_cores(run, [(host, host.steal) for host in series]),
+        figures={} if killed else _task_figures(run, series, window, work),
     )
+
+
+def _task_figures(
+    run: RunResult,
+    series: Sequence[CpuSeries],
+    window: SteadyWindow | None,
+    work: "Sequence[ExecutorWork]",
+) -> dict[str, float]:
+    """Return the CPU time of the tasks per million events, by the name of its metric.
+
+    There is none if Spark counted no CPU time of a task that started in the period.
+
+    Args:
+        run: The result of the run.
+        series: The CPU of the application on each host.
+        window: The steady state; None for the whole run.
+        work: The tasks of each executor.
+    """
+    period = window or SteadyWindow(run.start, run.end, run.input_rows)
+    tasks = sum(
+        task.cpu_s
+        for executor in work
+        for task in executor.tasks
+        if period.start <= task.start < period.end
+    )
+    if tasks <= 0:
+        return {}
+    python = sum(host.between(host.python, period.start, period.end) for host in series)
+    return {TASK_CPU: (tasks + python) / period.events * 1e6}
 
 
 def steady_window(

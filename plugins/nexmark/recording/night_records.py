@@ -56,7 +56,8 @@ def night_record(night: Night, deployments: Deployments, started: datetime) -> "
     from nexmark.store import BuildRecord, NightRecord
 
     def build_of(deployment: Deployment) -> BuildRecord:
-        return BuildRecord(deployment.build, deployment.spark_version, deployment.source)
+        revision = deployment.revision or None
+        return BuildRecord(deployment.build, deployment.spark_version, deployment.source, revision)
 
     candidate = deployments.candidate
     return NightRecord(
@@ -80,6 +81,7 @@ def night_record(night: Night, deployments: Deployments, started: datetime) -> "
         candidate_conf=night.candidate_conf,
         teaches=night.teaches,
         baseline_builds=[build_of(baseline) for baseline in deployments.baselines.values()],
+        started_by=night.started_by,
     )
 
 

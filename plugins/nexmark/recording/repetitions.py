@@ -25,18 +25,19 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel, JsonValue
 
 from nexmark.errors import NexmarkError
-from nexmark.model import Arm, grouped
+from nexmark.model import TASK_CPU, Arm, grouped
 from nexmark.night.kinds import kind_of
 from nexmark.night.night_plan import Night
 from nexmark.night.run_directory import Json, Run
 from nexmark.night.verification import Verification
-from nexmark.sampling.group_samples import GroupSamples, trouble
+from nexmark.sampling.group_samples import GroupSamples, executor_work, trouble
 
 if TYPE_CHECKING:
     from nexmark.measure.cpu_series import CpuSeries
     from nexmark.measure.executed_plan import Part
     from nexmark.measure.measurement import Measurement
     from nexmark.measure.result_file import RunResult
+    from nexmark.measure.shares import ExecutorWork
     from nexmark.store import RepetitionRecord, Store
 
 
@@ -302,11 +303,13 @@ def _measured(
             raise NexmarkError(samples.problem)
         parsed = parse_result(result, str(path))
         series = samples.series(parsed, str(result.get("label", path)))
-        measurement = measured(night, parsed, [cpu for cpu, _ in series])
-        if stalled := trouble(night, directory, parsed, samples):
+        work = executor_work(directory, parsed)
+        measurement = measured(night, parsed, [cpu for cpu, _ in series], work or ())
+        if stalled := trouble(night, parsed, samples, work):
             raise NexmarkError(stalled)
         size = kind.timed_size(night, run)
-        figures = kind.figures(night, directory, size, read_rate(parsed, measurement))
+        of_kind = kind.figures(night, directory, size, read_rate(parsed, measurement))
+        figures = {**measurement.figures, **of_kind}
         latency = kind.latency(directory)
         measurement = dataclasses.replace(measurement, figures=figures, latency=latency)
     except NexmarkError as error:
@@ -328,10 +331,19 @@ def _measured(
     )
 
 
-def measured(night: Night, result: RunResult, series: Sequence[CpuSeries]) -> Measurement:
+def measured(
+    night: Night,
+    result: RunResult,
+    series: Sequence[CpuSeries],
+    work: Sequence[ExecutorWork] = (),
+) -> Measurement:
     """Return the figures of a repetition; NexmarkError if it cannot be measured.
 
-    `series` has the CPU of each host.
+    Args:
+        night: The night of the repetition.
+        result: Its result.
+        series: The CPU of each host.
+        work: The executors with their tasks; () if the event log cannot be read.
     """
     from nexmark.measure.measurement import MIN_INTERVALS, measure_series
 
@@ -342,6 +354,7 @@ def measured(night: Night, result: RunResult, series: Sequence[CpuSeries]) -> Me
         warmup_batches=night.workload.warmup_batches,
         min_intervals=MIN_INTERVALS,
         killed=kind_of(night.workload).loses_executors(night),
+        work=work,
     )
 
 
@@ -373,8 +386,13 @@ def _as_if_fewer(measurement: Measurement, events: int) -> Measurement:
     """
     factor = measurement.events / events
     steady = measurement.cpu_s_per_mevent_steady
+    of_tasks = measurement.figures.get(TASK_CPU)
     return dataclasses.replace(
         measurement,
+        figures={
+            **measurement.figures,
+            **({} if of_tasks is None else {TASK_CPU: of_tasks * factor}),
+        },
         cpu_s_per_mevent=measurement.cpu_s_per_mevent * factor,
         cpu_s_per_mevent_steady=None if steady is None else steady * factor,
         cpu_s_per_mevent_application=measurement.cpu_s_per_mevent_application * factor,

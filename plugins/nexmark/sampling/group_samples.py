@@ -1,7 +1,7 @@
 """Read the samples of a query or of a later group, and find what disturbed its repetitions."""
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from nexmark.measure.cpu_series import CpuSeries
     from nexmark.measure.host_samples import HostSamples
     from nexmark.measure.result_file import RunResult
-    from nexmark.measure.shares import HostExecutors
+    from nexmark.measure.shares import ExecutorWork, HostExecutors
 
 
 @dataclass(frozen=True)
@@ -106,24 +106,39 @@ def clock_offset_s(directory: GroupDirectory, host: str) -> float:
     return float(mean(reading.offset_s for reading in readings))
 
 
+def executor_work(
+    directory: ApplicationDirectory, result: "RunResult"
+) -> "list[ExecutorWork] | None":
+    """Return the executors of a repetition with their tasks; None if its log cannot be read."""
+    from nexmark.measure.event_log import EventLogError
+    from nexmark.measure.shares import read_executor_work
+
+    try:
+        return read_executor_work(directory.events, result.application_id, result.work)
+    except EventLogError:
+        return None
+
+
 def trouble(
-    night: Night, directory: ApplicationDirectory, result: "RunResult", samples: GroupSamples
+    night: Night,
+    result: "RunResult",
+    samples: GroupSamples,
+    work: "Sequence[ExecutorWork] | None",
 ) -> str | None:
     """Return what was wrong with executors or hosts while a repetition ran; None if nothing was.
 
     Args:
         night: The night of the repetition.
-        directory: The directory of the repetition, which has its event log.
         result: The result of the repetition.
         samples: The samples of its query.
+        work: The executors with their tasks; None if the event log cannot be read.
     """
-    from nexmark.measure.event_log import EventLogError
-    from nexmark.measure.shares import read_executor_work, stalled, uneven
+    from nexmark.measure.shares import stalled, uneven
 
     hosts = samples.executors(result)
     names, period = _names(night), (result.start, result.end)
-    try:
-        work = read_executor_work(directory.events, result.application_id, result.work)
+    problems: list[str] = []
+    if work is not None:
         problems = uneven(
             work,
             hosts,
@@ -132,9 +147,7 @@ def trouble(
             period=period,
             names=names,
         )
-    except EventLogError:
-        work, problems = [], []
-    return " | ".join([*problems, *stalled(work, hosts, period=period, names=names)]) or None
+    return " | ".join([*problems, *stalled(work or [], hosts, period=period, names=names)]) or None
 
 
 def _names(night: Night) -> dict[str, str]:

@@ -14,7 +14,7 @@ from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import say
 from nexmark.night.run_directory import ApplicationDirectory, GroupDirectory
 from nexmark.night.submission import Repetition
-from nexmark.sampling.group_samples import GroupSamples, trouble
+from nexmark.sampling.group_samples import GroupSamples, executor_work, trouble
 
 #: A worker kills an executor that does not end, as a frozen one, after 10 s: it needs its cores.
 _PAUSE_S = 15.0
@@ -53,4 +53,4 @@ def _trouble_now(night: Night, directory: ApplicationDirectory, group: str) -> s
         files = GroupDirectory(Path(copies)).all_samples()
         hosts = {file: read_samples(file) for file in files}
         samples = GroupSamples(driver_path, read_samples(driver_path), hosts)
-    return trouble(night, directory, result, samples)
+    return trouble(night, result, samples, executor_work(directory, result))

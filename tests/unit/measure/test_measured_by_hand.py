@@ -19,6 +19,8 @@ from nexmark.measure.measurement import (
     steady_window,
 )
 from nexmark.measure.result_file import ResultBatch, RunFacts, parse_result
+from nexmark.measure.shares import ExecutorWork, TaskSpan
+from nexmark.model import TASK_CPU
 from tests.unit.measure.sample_builder import result
 
 RUN = parse_result(result())
@@ -109,6 +111,27 @@ def test_every_figure_of_a_repetition() -> None:
     for name, value in (facts | expected).items():
         assert found.pop(name) == (pytest.approx(value) if isinstance(value, float) else value)
     assert found == {}
+
+
+def tasks(*spans: tuple[float, float], executor: str = "0") -> ExecutorWork:
+    """An executor whose tasks have a start and CPU-seconds."""
+    of_spans = [TaskSpan((1, 0), start, start + 1, cpu_s) for start, cpu_s in spans]
+    return ExecutorWork(executor, "h1", of_spans)
+
+
+def test_the_work_of_tasks_is_what_started_in_the_steady_state_with_python() -> None:
+    """The steady state is from 30 to 80; Python uses a quarter of a core in it."""
+    work = [tasks((29.9, 100.0), (30.0, 3.0), (79.9, 4.0)), tasks((80.0, 100.0), (50.0, 5.0))]
+    found = measured(FIRST, SECOND, work=work)
+    assert found.figures == {TASK_CPU: pytest.approx((3 + 4 + 5 + 12.5) / 1600 * 1e6)}
+    whole = measured(FIRST, SECOND, least=100, work=work)
+    assert whole.figures == {TASK_CPU: pytest.approx((212 + 20.5) / 2000 * 1e6)}
+
+
+def test_no_work_of_tasks_is_known() -> None:
+    """Spark counts a task when it ends: a lost executor's are not there, a long task's are 0."""
+    assert measured(FIRST, SECOND, work=[tasks((40.0, 0.0))]).figures == {}
+    assert measured(FIRST, SECOND, work=[tasks((40.0, 1.0))], killed=True).figures == {}
 
 
 def test_without_a_steady_state_the_application_is_the_basis() -> None:
