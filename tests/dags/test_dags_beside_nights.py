@@ -38,8 +38,8 @@ class TestSignOff:
         assert signoff.get_task("approval").fail_on_reject
 
     def test_only_an_approval_makes_it_green(self, signoff: DAG) -> None:
-        assert {task.task_id for task in signoff.leaves} == {"decision", "stop_cluster"}
-        assert signoff.get_task("stop_cluster").is_teardown
+        assert [task.task_id for task in signoff.leaves] == ["run_state"]
+        assert signoff.get_task("run_state").upstream_task_ids == {"decision", "stop_cluster"}
         assert signoff.get_task("decision").trigger_rule == "all_success"
         assert signoff.get_task("decision").retries == 0
 
@@ -78,7 +78,8 @@ class TestRollout:
         night = set(bag.dags[COMPARISON].task_ids)
         assert set(dag.task_ids) - night == {"stage", "next_stage"}
         assert night - set(dag.task_ids) == {"verdict"}
-        assert {task.task_id for task in dag.leaves} == {"next_stage", "stop_cluster"}
+        assert {task.task_id for task in dag.leaves} == {"next_stage", "run_state"}
+        assert dag.get_task("run_state").upstream_task_ids == {"stage", "stop_cluster"}
         assert "report" in dag.get_task("stop_cluster").upstream_task_ids
 
     def test_only_a_green_stage_is_followed_by_the_next(self, dag: DAG) -> None:
@@ -182,7 +183,7 @@ class TestPrune:
     def test_it_runs_when_the_configuration_says(self, dag: DAG) -> None:
         schedule = load().retention.schedule
         assert schedule is not None
-        assert dag.schedule == schedule
+        assert getattr(dag.timetable, "expression", None) == schedule
         without = build_prune_dag(load().model_copy(update={"retention": Retention()}))
         assert without.schedule is None
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
 import sys
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from airflow.dag_processing.dagbag import DagBag
-from airflow.sdk import DAG
+from airflow.sdk import DAG, TaskGroup
 
 from nexmark.config import KNOWN_QUERIES, load
 from nexmark.config.airflow_names import POOL
+from nexmark.dag.dag_params import SECTIONS
 from nexmark.night.night_runs import later_groups, run_order
 
 ROOT = Path(__file__).parents[2]
@@ -34,6 +36,7 @@ INFRASTRUCTURE = {
     "judge",
     "report",
     "stop_cluster",
+    "run_state",
 }
 ON_THE_CLUSTER = {
     "preflight",
@@ -147,7 +150,6 @@ def test_schedule_and_limits(nightly: DAG) -> None:
     assert nightly.catchup is False
     assert nightly.max_active_runs == 1
     assert nightly.fail_fast is False
-    assert nightly.start_date is not None
     engine = next(e for e in load().engines.values() if e.dag_id == nightly.dag_id)
     assert getattr(nightly.timetable, "expression", None) == engine.schedule
 
@@ -214,12 +216,13 @@ def test_queries_run_one_after_another_whatever_became_of_the_one_before(graph: 
 
 
 def test_the_verdict_decides_the_colour_of_the_night(graph: DAG) -> None:
-    """A teardown at the end does not count: the verdict before it does."""
-    assert [task.task_id for task in graph.leaves] == ["stop_cluster"]
-    stop = graph.get_task("stop_cluster")
+    """Not the teardown that stops the cluster: the last task, which looks at the verdict."""
+    assert [task.task_id for task in graph.leaves] == ["run_state"]
+    stop, last = graph.get_task("stop_cluster"), graph.get_task("run_state")
     assert stop.is_teardown
     assert not stop.on_failure_fail_dagrun
     assert "verdict" in stop.upstream_task_ids
+    assert last.upstream_task_ids == {"verdict", "stop_cluster"}
 
 
 def test_nothing_of_a_query_runs_without_the_cluster_and_the_events(graph: DAG) -> None:
@@ -228,6 +231,26 @@ def test_nothing_of_a_query_runs_without_the_cluster_and_the_events(graph: DAG) 
         if "." in task.task_id or task.task_id in ("judge", "report", "verdict"):
             found = {t.task_id for t in task.get_upstreams_only_setups_and_teardowns()}
             assert found >= setups, task.task_id
+
+
+@pytest.mark.parametrize(
+    "dag_id", [*NIGHTLY, "nexmark_build", "nexmark_signoff", "nexmark_rollout"]
+)
+def test_a_night_is_five_boxes_until_a_person_opens_one(bag: DagBag, dag_id: str) -> None:
+    boxes = bag.dags[dag_id].task_group.children
+    assert list(boxes) == ["prepare", "queries", "confirmation", "judgement", "end"]
+    assert [getattr(box, "label", None) for box in boxes.values()] == [
+        *("prepare", "queries", "confirmation", "verdict", "end")
+    ]
+
+
+def test_a_query_says_when_it_is_measured(graph: DAG) -> None:
+    """Airflow keeps the order of the groups, and sorts other lists by their names."""
+    queries = graph.task_group.get_child_by_label("queries")
+    assert isinstance(queries, TaskGroup)
+    labels = [str(query.label) for query in queries.children.values()]
+    order = run_order(load().gate)
+    assert labels == [f"{place}. {query}" for place, query in enumerate(order, 1)]
 
 
 def test_samplers_surround_the_timed_repetitions(graph: DAG) -> None:
@@ -264,6 +287,48 @@ def test_params_refuse_what_makes_no_sense(
     for value in bad:
         with pytest.raises(ParamValidationError):
             definition.resolve(value)
+
+
+@pytest.mark.parametrize(
+    ("dag_id", "first"),
+    [
+        (NIGHTLY[0], ["candidate", "workload", "queries"]),
+        ("nexmark_build", ["build", "against", "workload", "queries"]),
+        ("nexmark_signoff", ["build", "against", "workload"]),
+        ("nexmark_rollout", ["stages", "build", "candidate_conf", "workload"]),
+    ],
+)
+def test_a_form_shows_what_matters_and_folds_the_rest(
+    bag: DagBag, dag_id: str, first: list[str]
+) -> None:
+    """As Airflow keeps it for its form: in this order, the rest in sections."""
+    from airflow.serialization.serialized_objects import DagSerialization
+
+    kept = DagSerialization.deserialize_dag(DagSerialization.serialize_dag(bag.dags[dag_id]))
+    sections = {name: kept.params.get_param(name).schema.get("section") for name in kept.params}
+    assert [name for name, section in sections.items() if section is None] == first
+    assert list(sections)[: len(first)] == first
+    folded = [str(section) for section in sections.values() if section is not None]
+    assert set(folded) <= set(SECTIONS)
+    assert [section for section, _ in itertools.groupby(folded)] == list(dict.fromkeys(folded))
+
+
+@pytest.mark.parametrize(("late", "waits"), [(timedelta(hours=1), True), (timedelta(), False)])
+def test_a_dag_that_never_ran_waits_for_its_next_date(late: timedelta, waits: bool) -> None:
+    """Unpaused, it begins no night of a date that has passed. What has just been due is begun."""
+    from airflow.serialization.serialized_objects import DagSerialization
+
+    from nexmark.dag.graph import build_nightly_dag
+
+    now = datetime.now(UTC)
+    due = now - late
+    config = load()
+    engine = config.newest.model_copy(update={"schedule": f"{due.minute} {due.hour} * * *"})
+    dag = build_nightly_dag(engine, config)
+    known = DagSerialization.deserialize_dag(DagSerialization.serialize_dag(dag))
+    begins = known.next_dagrun_info(last_automated_run_info=None)
+    assert begins is not None
+    assert (begins.run_after > now) == waits
 
 
 def test_defaults_are_valid_so_that_a_scheduled_night_can_start(bag: DagBag) -> None:

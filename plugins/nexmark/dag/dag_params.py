@@ -1,6 +1,9 @@
-"""The params of the DAGs: JSON schemas, so that Airflow shows a form and refuses a bad value."""
+"""The params of the DAGs: JSON schemas, so that Airflow shows a form and refuses a bad value.
 
-from collections.abc import Iterable
+A form shows the params that matter first. Airflow folds the others: each belongs to a section.
+"""
+
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from airflow.sdk import Param
@@ -10,46 +13,57 @@ from nexmark.model import Mode
 from nexmark.night.params import BUILD, schema_of
 
 SIGNOFF_DAYS = 7
+#: The params that a night has whatever begins it, beside build, workload and cluster.
 _COMMON = (
     "queries",
-    "pairs",
-    "budget_minutes",
-    "repetitions",
+    "against",
     "candidate_conf",
     "mode",
-    "against",
     "compatibility",
+    "pairs",
+    "repetitions",
+    "budget_minutes",
 )
+#: The sections of the forms, folded at first, with their params.
+SECTIONS: Mapping[str, tuple[str, ...]] = {
+    "What is compared": ("against", "candidate_conf", "mode", "compatibility"),
+    "How much is measured": ("repetitions", "pairs", "budget_minutes", "verify_scale"),
+    "Where it runs": ("engine", "cluster"),
+    "How it is decided": ("timeout_days", "go_on_undecided"),
+    "To go on with a rollout": ("name", "resume", "accept"),
+}
 
 
 def nightly_params(engine: Engine, config: Config) -> dict[str, Param]:
     """Return the params of the nightly DAG of an engine."""
-    return {
+    params = {
         **{name: _param(name) for name in _COMMON},
         "workload": _one_of("workload", config.workloads, engine.workload),
         "candidate": _param("candidate"),
         "cluster": _one_of("cluster", config.clusters, config.cluster_of(engine)),
     }
+    return _form(params, "candidate", "workload", "queries")
 
 
 def on_demand_params(config: Config) -> dict[str, Param]:
     """Return the params of `nexmark_build`; the build has no default, it must be given."""
     whose = "Whose confs, workload, cluster and accepted builds are used"
     confs = f"{whose}: include/conf/engines.yaml."
-    return {
+    params = {
         "build": _required("build"),
         **{name: _param(name) for name in _COMMON},
         "engine": _one_of("engine", config.engines, config.newest.name, description=confs),
         "workload": _of_engine("workload", config.workloads),
         "cluster": _of_engine("cluster", config.clusters),
     }
+    return _form(params, "build", "against", "workload", "queries")
 
 
 def signoff_params(config: Config) -> dict[str, Param]:
     """Return the params of `nexmark_signoff`; the build has no default, it must be given."""
     workloads, clusters = list(config.workloads), list(config.clusters)
     usual = "nightly" if "nightly" in workloads else workloads[0]
-    return {
+    params = {
         "engine": _one_of("engine", config.engines, config.newest.name),
         "build": _required("build", description=f"The build to sign off: {BUILD}."),
         "against": _param(
@@ -78,6 +92,19 @@ def signoff_params(config: Config) -> dict[str, Param]:
             maximum=365,
         ),
     }
+    return _form(params, "build", "against", "workload")
+
+
+def _form(params: Mapping[str, Param], *first: str) -> dict[str, Param]:
+    """Return params in the order of their form: the first ones, then each section's."""
+    placed = {name: params[name] for name in first}
+    for section, names in SECTIONS.items():
+        for name in names:
+            if name in params and name not in placed:
+                placed[name] = params[name]
+                placed[name].schema["section"] = section
+    assert placed.keys() == params.keys(), params.keys() - placed.keys()
+    return placed
 
 
 def _param(name: str, default: Any = None, **changes: Any) -> Param:
@@ -130,7 +157,7 @@ def rollout_params(config: Config) -> dict[str, Param]:
         "build": f"Of the new arm: {BUILD}; empty: the old one.",
         "against": "Of the old arm, written the same way; empty: the engine's.",
     }
-    return {
+    params = {
         **{name: _param(name) for name in ("stages", "candidate_conf", "repetitions")},
         "go_on_undecided": _param("go_on_undecided", False, type="boolean"),
         **{name: _param(name, description=text) for name, text in descriptions.items()},
@@ -139,6 +166,7 @@ def rollout_params(config: Config) -> dict[str, Param]:
         "cluster": _of_engine("cluster", config.clusters),
         **{name: _param(name) for name in ("name", "resume", "accept")},
     }
+    return _form(params, "stages", "build", "candidate_conf", "workload")
 
 
 def accept_params() -> dict[str, Param]:

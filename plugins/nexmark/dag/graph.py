@@ -1,8 +1,10 @@
 """The graphs of the DAGs: wiring of the task functions, nothing else.
 
-    preflight >> reap >> deploy >> start_cluster >> dump_events >> select >> verify >> q14 >> q3
-        >> ... >> round_2 >> ... >> flames >> compatibility >> judge >> report >> verdict
-        >> stop_cluster
+    prepare:       preflight >> reap >> deploy >> start_cluster >> dump_events >> select >> verify
+    queries:       >> q14 >> q3 >> ...
+    confirmation:  >> round_2 >> ... >> flames
+    verdict:       >> compatibility >> judge >> report >> verdict
+    end:           >> stop_cluster >> run_state
 
     q:  plan >> verify >> expectations >> start_samplers >> repetition (mapped) >> stop_samplers
         >> record
@@ -19,16 +21,30 @@ between them and their teardown: a green night in which nothing ran. A query tha
 keep the next one from running: `plan` and `record` run when all before them is done. `record` never
 takes a failure for an absence: it looks for every repetition that was planned.
 
+`run_state` gives the DAG run its state. It fails unless `verdict` has succeeded (`decision` in a
+sign-off, `stage` in a rollout). It is a teardown without a setup, so Airflow runs it also where
+somebody marks a running DAG run as failed, which skips all tasks but the teardowns.
+
 Every task that touches the cluster, or looks at its hosts, is in the pool: where nights of several
 DAGs wait for one cluster, none disturbs a repetition of another.
 """
 
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from airflow.sdk import DAG, BaseOperator, Param, TaskGroup, XComArg, task
+from airflow.sdk import (
+    DAG,
+    BaseOperator,
+    CronTriggerTimetable,
+    Param,
+    TaskGroup,
+    XComArg,
+    task,
+)
 from airflow.sdk.definitions.mappedoperator import OperatorPartial
 from airflow.sdk.definitions.param import ParamsDict
 
@@ -46,8 +62,10 @@ from nexmark.tasks import infrastructure as clusters
 from nexmark.tasks.preflight import preflight
 from nexmark.tasks.query import record
 from nexmark.tasks.rounds import draw_flames, plan_recordings, plan_round, record_later
+from nexmark.tasks.run_state import run_state
 
 if TYPE_CHECKING:
+    from airflow.sdk import Context
     from airflow.sdk.bases.decorator import FParams, FReturn, Task
 
     #: What `>>` joins.
@@ -55,6 +73,8 @@ if TYPE_CHECKING:
 
 #: How often and how long a night waits for the cluster that another night uses.
 WAIT_RETRIES, WAIT_DELAY = 72, timedelta(minutes=10)
+#: How long after a date of its schedule a DAG that never ran may still begin with it.
+_FIRST_RUN_LATENESS = timedelta(minutes=10)
 #: The trigger rule of a task that runs when all tasks before it have ended, failed ones, too.
 ALL_DONE = "all_done"
 
@@ -68,6 +88,7 @@ class TaskOptions(TypedDict, total=False):
     trigger_rule: str
     max_active_tis_per_dagrun: int
     map_index_template: str
+    on_failure_callback: "Sequence[Callable[[Context], None]]"
 
 
 class DagOptions(TypedDict, total=False):
@@ -84,7 +105,7 @@ DEFAULTS: dict[str, object] = {
     "on_failure_callback": tell_failure,
     "on_retry_callback": tell_retry,
 }
-#: The name of an instance of a mapped task: the label of its application.
+#: The name of an instance of a mapped task, which Airflow's pages show when it has ended.
 _INSTANCE_NAME = "{{ application }}"
 
 
@@ -161,64 +182,122 @@ def dag_of(
         **options: Options of Airflow's DAG.
     """
     texts = Path(__file__).with_name("texts")
-    when_red = (texts / "when_red.md").read_text(encoding="utf-8").strip()
+    parts = ("when_red", "graph")
+    shared = {name: (texts / f"{name}.md").read_text(encoding="utf-8").strip() for name in parts}
     text = (texts / f"{document}.md").read_text(encoding="utf-8")
-    for key, value in {**(values or {}), "when_red": when_red}.items():
+    for key, value in {**(values or {}), **shared}.items():
         text = text.replace(f"{{{key}}}", value)
     return DAG(
         dag_id,
         dag_display_name=name,
         description=description,
         doc_md=text,
-        start_date=datetime(2026, 1, 1, tzinfo=UTC),
         catchup=False,
         tags={"nexmark", document, *tags},
         default_args=DEFAULTS,
         fail_fast=False,
-        schedule=options.get("schedule"),
+        schedule=_timetable(options.get("schedule")),
         max_active_runs=options.get("max_active_runs", 1),
         params=options.get("params"),
     )
 
 
-def _wire(engine: str, gate: Gate) -> None:
-    report, stop = wire_night(task_of("preflight", 10, pool=POOL)(preflight)(engine), gate)
-    report >> task_of("verdict", 5)(judging.verdict)() >> stop
+def _timetable(schedule: str | None) -> CronTriggerTimetable | None:
+    """Return the timetable of a cron expression in UTC; None for a DAG that runs on demand only.
 
-
-def wire_night(check: XComArg, gate: Gate) -> tuple[XComArg, XComArg]:
-    """Wire all tasks of a night after its preflight; return `report` and `stop_cluster`.
-
-    `check` is the preflight. The queries run in the order of the `gate`, then its later rounds.
-    The caller puts the verdict between `report` and `stop_cluster`, which is a teardown.
+    With a start date, Airflow begins a run of the last date as soon as a DAG is unpaused for the
+    first time: a whole night that nobody has asked for. Without one it waits for the next date.
     """
-    reap = task_of("reap", 10, pool=POOL, retries=WAIT_RETRIES, retry_delay=WAIT_DELAY)(
-        clusters.reap
-    )()
-    deploy = task_of("deploy", 60, pool=POOL, retries=2)(clusters.deploy)()
-    start = task_of("start_cluster", 120, pool=POOL, retries=1)(clusters.start_cluster)()
-    dump = _submit("dump_events", 60, start)
-    select = task_of("select", 5, retries=1)(query.select)()
-    verify = _submit("verify", 120, XComArg(_operator(select), key=query.VERIFY_KEY))
-    check >> reap >> deploy >> start >> dump >> select >> verify
+    if schedule is None:
+        return None
+    return CronTriggerTimetable(schedule, timezone="UTC", run_immediately=_FIRST_RUN_LATENESS)
+
+
+def _wire(engine: str, gate: Gate) -> None:
+    check = partial(task_of("preflight", 10, pool=POOL)(preflight), engine)
+    night = wire_night(check, gate)
+    with night.judgement:
+        decide = task_of("verdict", 5)(judging.verdict)()
+        night.report >> decide >> night.stop
+    night.give_state(decide)
+
+
+@dataclass(frozen=True)
+class NightGraph:
+    """The end of the graph of a night, to which a DAG adds what decides.
+
+    Attributes:
+        report: The task `report`.
+        stop: The teardown `stop_cluster`.
+        judgement: The group of the tasks that judge and report; what decides belongs to it.
+        end: The group of the last tasks.
+    """
+
+    report: XComArg
+    stop: XComArg
+    judgement: TaskGroup
+    end: TaskGroup
+
+    def give_state(self, deciding: XComArg) -> None:
+        """Let the task `deciding` give the DAG run its state, in whatever way the night ends.
+
+        Where it is red, `run_state` is silent: the task that failed before has told why.
+        """
+        with self.end:
+            state = task_of("run_state", 5, retries=1, on_failure_callback=[])(run_state)
+            last = state(_operator(deciding).task_id)
+            [deciding, self.stop] >> last
+            last.as_teardown(on_failure_fail_dagrun=True)
+
+
+def wire_night(check: Callable[[], XComArg], gate: Gate) -> NightGraph:
+    """Wire all tasks of a night up to `report` and `stop_cluster`.
+
+    `check` makes the preflight. The queries run in the order of the `gate`, then its later rounds.
+    The caller adds what decides, after `report`, and calls `give_state` with it.
+    """
+    with _part("prepare", "Check everything, and start the cluster"):
+        checked = check()
+        reap = task_of("reap", 10, pool=POOL, retries=WAIT_RETRIES, retry_delay=WAIT_DELAY)(
+            clusters.reap
+        )()
+        deploy = task_of("deploy", 60, pool=POOL, retries=2)(clusters.deploy)()
+        start = task_of("start_cluster", 120, pool=POOL, retries=1)(clusters.start_cluster)()
+        dump = _submit("dump_events", 60, start)
+        select = task_of("select", 5, retries=1)(query.select)()
+        verify = _submit("verify", 120, XComArg(_operator(select), key=query.VERIFY_KEY))
+        checked >> reap >> deploy >> start >> dump >> select >> verify
     last: Step = verify
-    for name in run_order(gate):
-        last = _query(name, last)
-    last = _rounds(last, len(gate.rounds))
-    survive = task_of("compatibility", 120, pool=POOL, trigger_rule=ALL_DONE)(
-        upgrading.compatibility
-    )()
-    judge = task_of("judge", 15, retries=1, trigger_rule=ALL_DONE)(judging.judge)()
-    report = task_of("report", 15, retries=1)(judging.report)()
-    stop = task_of("stop_cluster", 10, pool=POOL, retries=1)(clusters.stop_cluster)()
-    last >> survive >> judge >> report
-    stop.as_teardown(setups=[_operator(start), dump])
-    return report, stop
+    with _part("queries", "Each query in turn: is it right, and what does it cost"):
+        for place, name in enumerate(run_order(gate), 1):
+            last = _query(name, place, last)
+    with _part("confirmation", "What is not decided is measured on"):
+        last = _rounds(last, len(gate.rounds))
+    with _part("judgement", "What the night has shown", label="verdict") as judgement:
+        survive = task_of("compatibility", 120, pool=POOL, trigger_rule=ALL_DONE)(
+            upgrading.compatibility
+        )()
+        judge = task_of("judge", 15, retries=1, trigger_rule=ALL_DONE)(judging.judge)()
+        report = task_of("report", 15, retries=1)(judging.report)()
+        last >> survive >> judge >> report
+    with _part("end", "Stop the cluster, and give the run its state") as end:
+        stop = task_of("stop_cluster", 10, pool=POOL, retries=1)(clusters.stop_cluster)()
+        stop.as_teardown(setups=[_operator(start), dump])
+    return NightGraph(report, stop, judgement, end)
 
 
-def _query(name: str, before: "Step") -> XComArg:
-    """Wire the tasks of one query after `before`; return the last of them."""
-    with TaskGroup(name, tooltip=f"Nexmark {name}"):
+def _part(name: str, tooltip: str, label: str = "") -> TaskGroup:
+    """Return a part of the graph, one box until a person opens it; it is in no id of its tasks.
+
+    No group may have the id of a task, so the box `verdict` has its name by its `label`.
+    """
+    return TaskGroup(name, group_display_name=label, prefix_group_id=False, tooltip=tooltip)
+
+
+def _query(name: str, place: int, before: "Step") -> XComArg:
+    """Wire the tasks of the query that is measured at `place`; return the last of them."""
+    label, tooltip = f"{place}. {name}", f"Nexmark {name}, number {place} in the order of the night"
+    with TaskGroup(name, group_display_name=label, tooltip=tooltip):
         plan = task_of("plan", 5, pool=POOL, trigger_rule=ALL_DONE, retries=1)(query.plan)(name)
         verify = _submit("verify", 60, XComArg(_operator(plan), key=query.VERIFY_KEY))
         expectations = task_of("expectations", 60, pool=POOL)(query.expectations)(name)
@@ -317,16 +396,18 @@ def build_rollout_dag(config: Config) -> DAG:
         "Give a conf or a build to queries stage by stage, up to the first red one",
         "rollout",
     ) as dag:
-        check = task_of("preflight", 10, pool=POOL)(rollout_steps.rollout_preflight)()
-        report, stop = wire_night(check, config.gate.for_comparison())
-        stage = task_of("stage", 15)(rollout_steps.judge_stage)()
-        following = TriggerDagRunOperator.partial(
-            task_id="next_stage",
-            trigger_dag_id=ROLLOUT_DAG_ID,
-            execution_timeout=timedelta(minutes=5),
-        )
-        report >> stop
-        report >> stage >> following.expand(conf=stage)
+        check = task_of("preflight", 10, pool=POOL)(rollout_steps.rollout_preflight)
+        night = wire_night(check, config.gate.for_comparison())
+        with night.judgement:
+            stage = task_of("stage", 15)(rollout_steps.judge_stage)()
+            following = TriggerDagRunOperator.partial(
+                task_id="next_stage",
+                trigger_dag_id=ROLLOUT_DAG_ID,
+                execution_timeout=timedelta(minutes=5),
+            )
+            night.report >> night.stop
+            night.report >> stage >> following.expand(conf=stage)
+        night.give_state(stage)
     notify(dag, notifiers())
     dag.params = ParamsDict(dag_params.rollout_params(config))
     return dag

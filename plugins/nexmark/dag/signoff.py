@@ -60,21 +60,25 @@ def build_signoff_dag(config: Config) -> DAG:
         "signoff",
         max_active_runs=_OPEN_RUNS,
     ) as dag:
-        check = task_of("preflight", 10, pool=POOL)(signoff.signoff_preflight)()
-        report, stop = wire_night(check, config.gate.for_comparison())
-        question = task_of("question", 10, retries=1)(signoff.question)()
-        approval = SignOffOperator(
-            task_id="approval",
-            subject="Sign off {{ params.build }} as {{ params.engine }}?",
-            body="{{ ti.xcom_pull(task_ids='question') }}",
-            notifiers=[careful(notifier) for notifier in callbacks],
-            execution_timeout=timedelta(minutes=5),
-            response_timeout=timedelta(days=SIGNOFF_DAYS),
-        )
-        evidence = task_of("evidence", 15, retries=1, trigger_rule="all_done")(signoff.evidence)()
-        decision = task_of("decision", 5)(signoff.decision)()
-        report >> stop
-        report >> question >> approval >> evidence >> decision
+        check = task_of("preflight", 10, pool=POOL)(signoff.signoff_preflight)
+        night = wire_night(check, config.gate.for_comparison())
+        with night.judgement:
+            question = task_of("question", 10, retries=1)(signoff.question)()
+            approval = SignOffOperator(
+                task_id="approval",
+                subject="Sign off {{ params.build }} as {{ params.engine }}?",
+                body="{{ ti.xcom_pull(task_ids='question') }}",
+                notifiers=[careful(notifier) for notifier in callbacks],
+                execution_timeout=timedelta(minutes=5),
+                response_timeout=timedelta(days=SIGNOFF_DAYS),
+            )
+            evidence = task_of("evidence", 15, retries=1, trigger_rule="all_done")(
+                signoff.evidence
+            )()
+            decision = task_of("decision", 5)(signoff.decision)()
+            night.report >> night.stop
+            night.report >> question >> approval >> evidence >> decision
+        night.give_state(decision)
     notify(dag, callbacks)
     dag.params = ParamsDict(signoff_params(config))
     return dag

@@ -152,7 +152,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
     def _run(self, context: "Context", night: Night, submission: Submission) -> None:
         """Run one application; if it cannot be run or fails, the reason stays in its directory."""
         application = submission.application
-        context["application"] = submission.label  # type: ignore[typeddict-unknown-key]
+        context["application"] = submission.instance_name  # type: ignore[typeddict-unknown-key]
         self.application = application.program
         self.application_args = list(application.arguments)
         self.name = application.name

@@ -151,6 +151,7 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> R
         directories=(directory.path, *kind.directories(night, run), directory.events),
         run=run,
         outcome="ignored" if run.stage == PROFILED else "counts",
+        spark_version=deployment.spark_version,
         history_server=night.cluster.history_server,
     )
 

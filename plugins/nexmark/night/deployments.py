@@ -16,6 +16,7 @@ from nexmark.engines.build import scan
 from nexmark.home import whole_directory, write_text
 from nexmark.model import Arm
 from nexmark.night.night_plan import Night, text_of
+from nexmark.secrets import shown_build
 from nexmark_jobs.host.leases import locked
 
 
@@ -24,6 +25,7 @@ class Deployment(Model):
 
     `program` is the hash of what a timed run imports of the jobs.
     `python` is the interpreter of drivers on this machine, the same for all arms of a night.
+    `revision` is the commit that the build was made from, "" if that is not known.
     """
 
     build: str
@@ -34,6 +36,12 @@ class Deployment(Model):
     jobs_home: str
     program: str
     python: str = sys.executable
+    revision: str = ""
+
+    @property
+    def name(self) -> str:
+        """The build for people: version and origin first, then the id, without secrets."""
+        return shown_build(self.spark_version, self.source, self.build)
 
     @property
     def spark_release(self) -> Release:

@@ -65,18 +65,14 @@ class NightClusters:
         for query, build in night.accepted.items():
             if (now := deployments.baselines[query].build) != build:
                 raise FinalError(
-                    f"{query}: the accepted build {build} was {night.against[query]}, where there "
-                    f"is build {now} now; accept a run of a build that can be had"
+                    f"{query}: {night.against[query]} is build {now} now, and build {build} was "
+                    "accepted; accept a run of a build that can be had"
                 )
         deployments.write(night)
-        say(
-            f"deployed Spark {candidate.spark_version}, build {candidate.build}, jobs "
-            f"{candidate.jobs}"
-        )
+        say(f"deployed Spark {candidate.name}, jobs {candidate.jobs}")
         for baseline in {each.source: each for each in deployments.baselines.values()}.values():
             same = ", the same as the candidate" * (baseline.build == candidate.build)
-            version = baseline.spark_version
-            say(f"deployed the baseline, Spark {version}, build {baseline.build}{same}")
+            say(f"deployed the baseline, Spark {baseline.name}{same}")
         return deployments
 
     def start(self) -> None:
@@ -167,6 +163,7 @@ def _fetched(night: Night) -> Deployments:
             jobs_home=str(jobs_home),
             program=program,
             python=python,
+            revision=build.revision,
         )
 
     return Deployments(

@@ -35,6 +35,7 @@ class Night(Model):
         seed: decides which arm of a query is first.
         deadline: when the budget of the night ends: a round that would last longer is not begun.
         machine: the name of the machine that the preflight ran on.
+        started_by: the user who started the run; the kind of the run (`scheduled`) if no user did.
     """
 
     dag_id: str
@@ -56,6 +57,7 @@ class Night(Model):
     seed: int = 0
     deadline: datetime | None = None
     machine: str = Field(default_factory=socket.gethostname)
+    started_by: str = ""
 
     @property
     def files(self) -> RunDirectory:

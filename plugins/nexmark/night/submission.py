@@ -82,6 +82,11 @@ class Submission(Model):
         return self.application.label
 
     @property
+    def instance_name(self) -> str:
+        """What Airflow's pages call the instance of a mapped task that runs it."""
+        return self.label
+
+    @property
     def directory(self) -> ApplicationDirectory:
         """The directory that the application fills."""
         return ApplicationDirectory(self.directories[0])
@@ -140,13 +145,21 @@ class Repetition(Submission):
     Attributes:
         outcome: `counts`, or `ignored` for one that is only for flame graphs: its failure is none
             of the night, and the samplers' figures of it are not judged.
+        spark_version: the version of its build.
         history_server: the address of the history server of its cluster, if it has one.
     """
 
     kind: Literal["repetition"] = "repetition"
     run: Run
     outcome: Literal["counts", "ignored"] = "counts"
+    spark_version: str = ""
     history_server: str | None = None
+
+    @property
+    def instance_name(self) -> str:
+        """The query, the build with its arm, and the repetition."""
+        build = f"{self.spark_version} {self.run.arm}".strip()
+        return f"{self.run.query}: {build}, repetition {self.run.number}"
 
     @property
     def query_name(self) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from airflow.sdk import BaseHook, exceptions, get_current_context
 
@@ -18,10 +19,15 @@ from nexmark.night.night_budget import budget_line, deadline_of
 from nexmark.night.night_kafka import kafka_problem
 from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import say
+from nexmark.people import process_user
 from nexmark.recording.night_records import results
 from nexmark.secrets import load_key, shown_confs
 from nexmark.tasks import DAG_TEST_USER, failing
 from nexmark.tasks.executors import executor_problem
+from nexmark.tasks.run_state import no_night
+
+if TYPE_CHECKING:
+    from airflow.sdk.types import DagRunProtocol
 
 
 def preflight(engine: str = "") -> None:
@@ -44,7 +50,8 @@ def prepare_night(engine: str, params: Mapping[str, object]) -> None:
         night = make_night(load(), engine, run.dag_id, run.run_id, params)
         night = with_snapshot(night, params, run.logical_date)
         night = with_baselines(night)
-        night = night.model_copy(update={"deadline": deadline_of(night.gate, datetime.now(UTC))})
+        deadline = deadline_of(night.gate, datetime.now(UTC))
+        night = night.model_copy(update={"deadline": deadline, "started_by": starter_of(run)})
         clusters = [night.cluster.of_arm(arm) for arm in night.arms]
         problems = [*filter(None, map(connection_problem, clusters)), *find_problems(night)]
         if run.triggering_user_name != DAG_TEST_USER:  # `DAG.test()` runs all tasks itself
@@ -54,7 +61,7 @@ def prepare_night(engine: str, params: Mapping[str, object]) -> None:
             problems += filter(None, [kafka_problem(night)])
     except MissingBuild as error:
         say(f"{error}; the night is skipped")
-        raise exceptions.AirflowSkipException(str(error)) from None
+        raise no_night(str(error)) from None
     except NexmarkError as error:
         problems = [str(error)]
     if problems:
@@ -74,6 +81,17 @@ def prepare_night(engine: str, params: Mapping[str, object]) -> None:
         say(line)
     for source, queries in _compared(night).items():
         say(f"compared in pairs with {source}: {', '.join(queries)}")
+
+
+def starter_of(run: "DagRunProtocol") -> str:
+    """Return the user who started a DAG run; the kind of the run (`scheduled`) if no user did.
+
+    Without a scheduler (`airflow dags test`) there is no Airflow user: then it is the user of the
+    process.
+    """
+    if run.triggering_user_name == DAG_TEST_USER:
+        return process_user()
+    return run.triggering_user_name or run.run_type.value
 
 
 def _compared(night: Night) -> dict[str, list[str]]:

@@ -9,7 +9,7 @@ directory keeps the rollout's name, so that any of its tasks can be cleared.
 from typing import TYPE_CHECKING
 
 from airflow.sdk import get_current_context
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowFailException
 
 from nexmark.config import load
 from nexmark.errors import NexmarkError
@@ -19,6 +19,7 @@ from nexmark.night.run_directory import RunDirectory
 from nexmark.recording.night_records import results, results_of
 from nexmark.tasks import current_night, failing
 from nexmark.tasks.preflight import prepare_night
+from nexmark.tasks.run_state import no_night
 
 if TYPE_CHECKING:
     from nexmark.rollout.state import Rollout
@@ -29,7 +30,7 @@ def rollout_preflight() -> None:
     with failing(NexmarkError, AirflowFailException):
         rollout = _of_this_run()
     if (place := rollout.next) is None:
-        raise AirflowSkipException(f"rollout {rollout.name}: all stages have it")
+        raise no_night(f"rollout {rollout.name}: all stages have it")
     queries = ",".join(rollout.stages[place].queries)
     say(f"rollout {rollout.name}: stage {place + 1} of {len(rollout.stages)}: {queries}")
     prepare_night(rollout.engine, {**rollout.params, "queries": queries})

@@ -1,7 +1,7 @@
 """The steps of a sign-off that a night lacks: preflight, question, evidence, decision.
 
-    report >> question >> approval >> evidence >> decision
-    report >> stop_cluster
+    report >> question >> approval >> evidence >> decision >> run_state
+    report >> stop_cluster >> run_state
 
 The cluster is not kept while somebody thinks. A red verdict does not end the sign-off: the
 question shows it. A person who approves a night that is red, or has a query bound by its source,

@@ -187,6 +187,6 @@ def test_alarms_are_grouped_by_the_build_they_began_with(store: Store) -> None:
     last = a_night(store, 3, NEXT)
     store.record_verdicts(last, [slower(1.12), slower(1.09, query="q0")])
     assert make_report(store, last).alarms == (
-        f"since build 430 sha-430 (night {run}): q5 1.120 (2 nights)",
-        f"since build 431 sha-431 (night {last}): q0 1.090",
+        f"since build 430 pypi:sha-430 sha-430 (night {run}): q5 1.120 (2 nights)",
+        f"since build 431 pypi:sha-431 sha-431 (night {last}): q0 1.090",
     )

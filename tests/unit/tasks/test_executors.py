@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
+from airflow.utils.types import DagRunType
 
 from nexmark.config import load
 from nexmark.errors import NexmarkError
 from nexmark.night.make_night import make_night
 from nexmark.night.night_plan import Night
+from nexmark.people import process_user
 from nexmark.tasks import current_night, failing, preflight
 from nexmark.tasks.executors import executor, executor_problem
 from tests.site import ENGINE
@@ -30,7 +33,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run_as(user: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     run = SimpleNamespace(
-        dag_id=ENGINE, run_id="manual__1", logical_date=None, triggering_user_name=user
+        dag_id=ENGINE,
+        run_id="manual__1",
+        logical_date=None,
+        triggering_user_name=user,
+        run_type=DagRunType.SCHEDULED,
     )
     for module in ("nexmark.tasks", "nexmark.tasks.preflight"):
         monkeypatch.setattr(f"{module}.get_current_context", lambda: {"dag_run": run})
@@ -63,6 +70,21 @@ def test_a_container_for_each_task_is_refused_in_preflight(
     (line,) = (x for x in str(refused.value).split(" | ") if x.startswith("core.executor: "))
     assert line.startswith("core.executor: KubernetesExecutor gives each task a container")
     assert line.endswith("; set AIRFLOW__CORE__EXECUTOR=LocalExecutor; see docs/your-airflow.md")
+
+
+@pytest.mark.parametrize(
+    ("user", "kind", "starter"),
+    [
+        ("ada", DagRunType.MANUAL, "ada"),
+        ("ada", DagRunType.BACKFILL_JOB, "ada"),
+        (None, DagRunType.SCHEDULED, "scheduled"),
+        ("", DagRunType.ASSET_TRIGGERED, "asset_triggered"),
+        ("dag_test", DagRunType.MANUAL, process_user()),
+    ],
+)
+def test_a_night_knows_who_started_it(user: str | None, kind: DagRunType, starter: str) -> None:
+    run: Any = SimpleNamespace(triggering_user_name=user, run_type=kind)
+    assert preflight.starter_of(run) == starter
 
 
 def test_airflow_dags_test_needs_no_executor(monkeypatch: pytest.MonkeyPatch) -> None:

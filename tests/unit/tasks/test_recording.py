@@ -91,6 +91,15 @@ def statuses(store: Store, night: Night) -> dict[int, tuple[str, str | None]]:
     return {row.number: (row.status, row.reason) for row in rows}
 
 
+@pytest.mark.parametrize(("starter", "recorded"), [("ada", "ada"), ("", None)])
+def test_who_started_a_night_is_recorded(
+    night: Night, store: Store, starter: str, recorded: str | None
+) -> None:
+    started = night.model_copy(update={"started_by": starter})
+    record_night(started, Deployments.read(night))
+    assert store.night(night.name).started_by == recorded
+
+
 def test_an_application_that_failed_is_recorded_as_failed(night: Night, store: Store) -> None:
     verified(night)
     TaskDirectory(night.query_dir("q0") / "rep-1").write_failure("run_query.py: error: out of luck")

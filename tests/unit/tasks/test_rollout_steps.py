@@ -26,6 +26,7 @@ class Runs:
         self._count = 0
         self.asked: list[dict[str, Any]] = []
         self.set("prepare_night", lambda engine, params: self.asked.append(params))
+        self.set("no_night", AirflowSkipException)
 
     def set(self, name: str, value: Any) -> None:
         self._patch.setattr(rollout_steps, name, value)

@@ -111,6 +111,21 @@ def test_only_a_repetition_with_a_flight_recorder_is_ignored(home: Path, tmp_pat
     }
 
 
+def test_a_repetition_is_named_by_its_build_and_number(home: Path, tmp_path: Path) -> None:
+    """As Airflow's pages name the instance of the mapped task; the others keep their labels."""
+    night = planned("smoke")
+    builds = deployments(tmp_path, night)
+    old = builds.candidate.model_copy(update={"spark_version": "4.2.1"})
+    builds = builds.model_copy(update={"baselines": {"q5": old}})
+    runs = [Run(query="q5", number=2), Run(query="q5", number=3, arm=Arm.BASELINE, stage=2)]
+    assert [repetition_submission(night, builds, run).instance_name for run in runs] == [
+        "q5: 4.3.0 candidate, repetition 2",
+        "q5: 4.2.1 baseline, repetition 3",
+    ]
+    dump = dump_submission(night, builds.candidate)
+    assert dump.instance_name == dump.label
+
+
 def test_the_next_turn_is_the_next_submission_of_its_file(home: Path, tmp_path: Path) -> None:
     night = planned("smoke")
     builds = deployments(tmp_path, night)

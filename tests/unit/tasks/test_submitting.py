@@ -104,6 +104,17 @@ def test_spark_submit_gets_what_the_night_decided(night: Night) -> None:
     assert (spent.around_s, spent.timed) == (0.0, 1)
 
 
+def test_an_instance_has_its_name_for_the_pages_of_airflow(night: Night) -> None:
+    """`map_index_template` of the mapped task reads it."""
+    made = NexmarkSubmitOperator(task_id="q", submission=submission(night, ""))
+    instance = SimpleNamespace(
+        dag_id=night.dag_id, run_id="r", task_id="q", map_index=0, xcom_push=lambda **_: 0
+    )
+    context: dict[str, Any] = {"ti": instance}
+    made.execute(context)  # type: ignore[arg-type]
+    assert context["application"] == "q5: candidate, repetition 1"
+
+
 def test_spark_submit_gets_no_variable_of_the_tasks_process(
     night: Night, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,40 @@
+"""Nights that a running scheduler ends: refused by their preflight, or marked failed by a person.
+
+Every other way that a night can end is in tests/dags/test_run_states.py, without a scheduler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from nexmark.engines import Build
+from tests.airflow_site import ENDED, Airflow
+from tests.site import ENGINE, Site
+
+pytestmark = [pytest.mark.slow, pytest.mark.extended]
+
+DAG_ID = "nexmark_build"
+
+
+def conf(build: str) -> dict[str, Any]:
+    return {"engine": ENGINE, "build": build, "workload": "tiny", "queries": "q0"}
+
+
+def test_a_night_that_is_refused_and_one_that_is_ended_have_failed(
+    airflow: Airflow, site: Site, engine_build: Callable[[str], Build]
+) -> None:
+    """The second waits behind the first: a person ends it when it has just begun."""
+    refused = airflow.trigger(DAG_ID, conf("directory:/no/spark"))
+    ended = airflow.trigger(DAG_ID, conf(f"directory:{engine_build(ENGINE).spark_home}"))
+    begun = ("running", "success")
+    airflow.wait(lambda: airflow.task(DAG_ID, ended, "reap") in begun, DAG_ID, ended)
+    airflow.ask(f"/api/v2/dags/{DAG_ID}/dagRuns/{ended}", {"state": "failed"}, "PATCH")
+    airflow.wait(lambda: airflow.state(DAG_ID, ended) in ENDED, DAG_ID, ended)
+    assert airflow.state(DAG_ID, refused) == "failed"
+    assert airflow.state(DAG_ID, ended) == "failed", airflow.tasks(DAG_ID, ended)
+    assert airflow.task(DAG_ID, ended, "verdict") == "skipped"
+    assert airflow.task(DAG_ID, ended, "run_state") == "failed"
+    assert site.leftovers() == []
