@@ -19,7 +19,8 @@ from typing import NoReturn
 
 import numpy as np
 
-from bench.simulated_nights import JVM, World
+from bench.simulated_nights import World
+from nexmark.example.noise import JVM
 from nexmark.verdict.bisection import CONFIDENCE, Bisection
 from nexmark.verdict.location import EFFICIENCY, hodges_lehmann
 

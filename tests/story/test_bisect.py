@@ -1,13 +1,11 @@
-"""The first bad one of three builds is found by nights that a running scheduler runs."""
+"""The first bad one of three commits is built, and found by nights that a scheduler runs."""
 
 from __future__ import annotations
 
-import os
-import shutil
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -15,48 +13,46 @@ from nexmark.airflow_site.api import TOKEN
 from nexmark.engines import Build
 from nexmark.store import open_store
 from tests.airflow_site import Airflow
+from tests.git_repository import GitRepository
 from tests.site import ENGINE, NIGHT_TIMEOUT_S, Site
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.long]
 
 PAIRS = 3
 SUBMIT = "org.apache.spark.deploy.SparkSubmit"
+#: Repacks a build as the one of a commit: with a conf that makes it slow, where the commit says so.
+REPACK = """
+set -e
+cp -rl GOOD/. "$NEXMARK_BUILD" || cp -r GOOD/. "$NEXMARK_BUILD"
+echo "$NEXMARK_COMMIT" > "$NEXMARK_BUILD/NAME"
+test -f interpreted || exit 0
+conf="--conf spark.executor.extraJavaOptions=-Xint"
+sed "s/SUBMIT/& $conf/" GOOD/bin/spark-submit > spark-submit
+grep -q -- "$conf" spark-submit
+chmod +x spark-submit
+mv -f spark-submit "$NEXMARK_BUILD/bin/spark-submit"
+"""
 
 
 @pytest.fixture(scope="module")
-def builds(site: Site, engine_build: Callable[[str], Build]) -> list[str]:
-    """A build, and two later ones whose executors run without the compiler."""
-    good = engine_build(ENGINE).spark_home
-    return [str(good), *(str(slowed(good, site.home.parent / name)) for name in ("b", "c"))]
-
-
-def slowed(build: Path, copy: Path) -> Path:
-    shutil.copytree(build, copy, copy_function=_linked)
-    program = copy / "bin" / "spark-submit"
-    text = program.read_text()
-    assert text.count(SUBMIT) == 1
-    program.unlink()  # or the one of the build it is linked with would be changed too
-    conf = "spark.executor.extraJavaOptions=-Xint"
-    program.write_text(text.replace(SUBMIT, f"{SUBMIT} --conf {conf}"))
-    program.chmod(0o755)
-    (copy / "NAME").write_text(copy.name)
-    return copy
-
-
-def _linked(source: str, target: str) -> str:
-    try:
-        os.link(source, target)
-    except OSError:  # another file system
-        shutil.copy2(source, target)
-    return target
+def commits(site: Site, engine_build: Callable[[str], Build]) -> list[str]:
+    """Three commits of a repository; the last two have executors that run without the compiler."""
+    repository = GitRepository.make(site.home.parent / "clone")
+    good = shlex.quote(str(engine_build(ENGINE).spark_home))
+    script = REPACK.replace("GOOD", good).replace("SUBMIT", SUBMIT)
+    return [
+        repository.commit("Begin", {"build.sh": script}),
+        repository.commit("Compile nothing", {"interpreted": "yes"}),
+        repository.commit("Write docs", {"README.md": "docs"}),
+    ]
 
 
 @pytest.fixture(scope="module")
-def search(airflow: Airflow, site: Site, builds: list[str], results: str) -> str:
+def search(airflow: Airflow, site: Site, commits: list[str], results: str) -> str:
     """What `nexmark bisect` printed."""
-    good, between, bad = (f"directory:{build}" for build in builds)
     command = [sys.executable, "-m", "nexmark.cli", "bisect", "--query", "q0", "--engine", ENGINE]
-    command += ["--good", good, "--builds", between, "--bad", bad]
+    command += ["--repo", str(site.home.parent / "clone"), "--build-command", "sh build.sh"]
+    command += ["--good", commits[0], "--bad", "main"]
     command += ["--workload", "tiny", "--cluster", "local", "--repetitions", str(PAIRS)]
     command += ["--airflow", f"http://127.0.0.1:{airflow.port}"]
     run = subprocess.run(
@@ -70,23 +66,23 @@ def search(airflow: Airflow, site: Site, builds: list[str], results: str) -> str
     return run.stdout
 
 
-def test_the_first_bad_build_is_found(search: str, builds: list[str]) -> None:
+def test_the_first_bad_commit_is_found(search: str, commits: list[str]) -> None:
     print(search)
     last = search.splitlines()[-1]
-    assert last.startswith(f"first bad build: directory:{builds[1]}, with 9")
+    assert last.startswith(f"first bad commit: {commits[1][:12]} Compile nothing, with 9")
     assert "q0 is " in last
     assert "slower" in last
 
 
 def test_its_nights_are_those_of_the_scheduler(
-    airflow: Airflow, site: Site, results: str, search: str, builds: list[str]
+    airflow: Airflow, site: Site, results: str, search: str, commits: list[str]
 ) -> None:
     with open_store(results) as store:
         nights = [x for x in store.nights() if x.dag_id == "nexmark_build"]
         sources = {store.build(night.build_id).source for night in nights}
-        assert sources == {f"directory:{build}" for build in builds[1:]}
+        assert {source.rpartition("/")[2] for source in sources} == {*commits[1:]}
         for night in nights:
             assert airflow.state("nexmark_build", night.run_id) == "failed"  # it is slower
-            arms = [x.arm for x in store.repetitions(night.id) if x.ok]
+            arms = [x.arm for x in store.repetitions(night.id) if x.counts]  # without a recorder
             assert sorted(arms) == ["baseline"] * PAIRS + ["candidate"] * PAIRS
     assert site.leftovers() == []

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from nexmark.bisect.build_sequence import BuildSequence
 from nexmark.bisect.search import Unmeasurable
 from nexmark.config import BUILD_DAG_ID, Config, paths
 from nexmark.engines import BuildError, parse_source, usable
@@ -24,25 +25,25 @@ class MeasuredBuilds:
     """Nights of `nexmark_build` that compare builds with a good one.
 
     `params` are the params of these nights without the build; `run` runs a night with its params,
-    and returns the exit code.
+    and returns the exit code. `sequence` has the builds.
     """
 
     config: Config
     engine: str
     params: dict[str, Any]
     run: Callable[[dict[str, Any]], int]
+    sequence: BuildSequence
 
     def plan(self, build: str) -> Night:
         """Return the plan of the night that measures a build; NexmarkError if none is possible."""
         params = {**self.params, "build": build}
         return make_night(self.config, self.engine, BUILD_DAG_ID, "", params)
 
-    def known(self, builds: Sequence[str]) -> list[Pairs]:
-        """Return the pairs of the nights of these builds that are recorded, the oldest first."""
+    def known(self) -> list[Pairs]:
+        """Return the pairs of the nights of the builds that are recorded, the oldest first."""
         with open_store(paths.database_url()) as store:
-            nights = [
-                self._pairs(store, build, row) for build, row in self._recorded(store, builds)
-            ]
+            recorded = self._recorded(store, self.sequence.builds)
+            nights = [self._pairs(store, build, row) for build, row in recorded]
         return [pairs for pairs in nights if not isinstance(pairs, str)]
 
     def measure(self, build: str) -> Pairs:
@@ -64,23 +65,27 @@ class MeasuredBuilds:
                 if row.id not in before:
                     pairs = self._pairs(store, build, row)
                     if isinstance(pairs, str):
-                        raise Unmeasurable(f"{build}: {pairs}")
+                        raise Unmeasurable(f"{self._name(build)}: {pairs}")
                     return pairs
         raise NexmarkError(
-            f"the night of {build} ended before it was measured, see above; repair it and start "
-            "the search again: it goes on from here"
+            f"the night of {self._name(build)} ended before it was measured, see above; repair it "
+            "and start the search again: it goes on from here"
         )
 
     def fetch(self, build: str) -> str:
-        """Fetch a build and return its id; Unmeasurable if it cannot be fetched."""
+        """Make or fetch a build and return its id; Unmeasurable if that cannot be done."""
         try:
+            self.sequence.prepare(build)
             return usable(parse_source(build), paths.builds_dir(), say=show_line).id
         except BuildError as error:
             raise Unmeasurable(str(error)) from None
 
+    def _name(self, build: str) -> str:
+        return self.sequence.names.get(build, build)
+
     def _recorded(self, store: Store, builds: Sequence[str]) -> list[tuple[str, NightRow]]:
         """Return the recorded nights that measure one of these builds as this search does."""
-        wanted = {build: self.plan(build) for build in builds}
+        wanted = _measured(self.plan(builds[0]))  # the build is no part of it
         nights = []
         for row in reversed(store.nights()):
             if row.dag_id != BUILD_DAG_ID:
@@ -88,7 +93,7 @@ class MeasuredBuilds:
             with suppress(NexmarkError, ValueError):  # its directory is gone, or of another version
                 plan = Night.read(row.dag_id, row.run_id)
                 build = str(plan.candidate)
-                if build in wanted and _measured(plan) == _measured(wanted[build]):
+                if build in builds and _measured(plan) == wanted:
                     nights.append((build, row))
         good = self.params["against"]
         return [
@@ -101,9 +106,9 @@ class MeasuredBuilds:
     def _is_that_build(self, build: str, recorded: str) -> bool:
         """Return whether the id of a recorded build is the id that `build` has now.
 
-        Only a directory can have another build than before.
+        Only a directory that is not `fixed` can have another build than before.
         """
-        if parse_source(build).directory is None:
+        if self.sequence.fixed or parse_source(build).directory is None:
             return True
         try:
             return self.fetch(build) == recorded

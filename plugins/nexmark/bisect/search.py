@@ -5,13 +5,13 @@ The caller passes the function that measures, so that the search knows no nights
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from nexmark.engines import parse_source
 from nexmark.errors import NexmarkError
-from nexmark.model import Say
+from nexmark.model import Say, origin_of
 from nexmark.verdict.bisection import Bisection, Pairs, bisection_of, shift_of
 
 #: If the bad build differs from the good one by less than NOTHING standard deviations, the search
@@ -30,13 +30,20 @@ class Search:
 
     `nights` has the pairs of each night, in the order of measurement; `skipped` has the builds that
     could not be measured. `floor` is the least noise that the search assumes for a night, as a
-    standard deviation of the log ratio.
+    standard deviation of the log ratio. `names` are names of builds for people, where they differ
+    from the params, and `noun` is what a build is called: a build or a commit.
     """
 
     builds: Sequence[str]
     nights: list[Pairs]
     floor: float
     skipped: list[str] = field(default_factory=list)
+    names: Mapping[str, str] = field(default_factory=dict)
+    noun: str = "build"
+
+    def name(self, build: str) -> str:
+        """Return the name of a build for people."""
+        return self.names.get(build, build)
 
     def state(self) -> Bisection:
         """Return the present probability of each build; the bad build must have been measured."""
@@ -70,7 +77,7 @@ class Search:
         """
         bad = self.builds[-1]
         if all(night.build != bad for night in self.nights):
-            say(f"measuring the bad build, {bad}")
+            say(f"measuring the bad {self.noun}, {self.name(bad)}")
             self.nights.append(measure(bad))
         while True:
             state = self.state()
@@ -79,7 +86,7 @@ class Search:
             build = state.next()
             if build is None or len(self.nights) >= most:
                 return state
-            say(f"measuring {build}")
+            say(f"measuring {self.name(build)}")
             try:
                 self.nights.append(measure(build))
             except Unmeasurable as error:
@@ -94,8 +101,9 @@ class Search:
         nights = sum(night.build == self.builds[-1] for night in self.nights)
         if abs(size) < (DIFFERENT if nights >= ENOUGH else NOTHING) * deviation:
             raise NexmarkError(
-                f"the bad build does not differ from the good one: {percent(size, deviation)} in "
-                f"{self.pairs} pairs; check GOOD and BAD, or give more REPETITIONS"
+                f"the bad {self.noun} does not differ from the good one: "
+                f"{percent(size, deviation)} in {self.pairs} pairs; check GOOD and BAD, or give "
+                "more REPETITIONS"
             )
 
 
@@ -111,12 +119,22 @@ def percent(size: float, deviation: float) -> str:
     return f"{abs(100 * math.expm1(size)):.1f} % {way} ({ends[0]:.1f} to {ends[1]:.1f} %)"
 
 
+LISTED = 25
+"""The number of builds up to which a table has a line for each."""
+NOTABLE = 0.01
+"""In a longer sequence, a build that was not measured has a line from this probability on."""
+
+
 def table(search: Search, state: Bisection) -> str:
-    """Return a table of the builds: nights, ratio, probability that it is the first bad build."""
-    names = [short(build) for build in search.builds]
-    width = max(len("build"), *map(len, names))
-    lines = [f"{'build':<{width}}  nights   ratio  first bad"]
-    for build, name in zip(search.builds, names, strict=True):
+    """Return a table of the builds: nights, ratio, probability that it is the first bad build.
+
+    Of a long sequence it has the ends, what was measured or left out, and what is likely.
+    """
+    listed = _listed_builds(search, state)
+    names = [search.names.get(build) or origin_of(build) for build in listed]
+    width = max(len(search.noun), *map(len, names))
+    lines = [f"{search.noun:<{width}}  nights   ratio  first bad"]
+    for build, name in zip(listed, names, strict=True):
         of_build = [night.ratios for night in search.nights if night.build == build]
         every = [ratio for ratios in of_build for ratio in ratios]
         ratio = f"{math.exp(shift_of(every)):.3f}" if every else "-"
@@ -126,7 +144,21 @@ def table(search: Search, state: Bisection) -> str:
         if build in search.skipped:
             ratio = "none"
         lines.append(f"{name:<{width}}  {len(of_build):>6}  {ratio:>6}  {chance:>9}")
+    if others := len(search.builds) - len(listed):
+        lines.append(f"and {others} more, none of them measured")
     return "\n".join(lines)
+
+
+def _listed_builds(search: Search, state: Bisection) -> Sequence[str]:
+    """Return the builds that a table has a line for, in their order."""
+    if len(search.builds) <= LISTED:
+        return search.builds
+    known = {search.builds[0], search.builds[-1], *search.skipped}
+    known |= {night.build for night in search.nights}
+    chances = state.posterior
+    likely = sorted((b for b in search.builds if chances[b] >= NOTABLE), key=lambda b: -chances[b])
+    known |= set(likely[:LISTED])
+    return [build for build in search.builds if build in known]
 
 
 def answer(query: str, search: Search, state: Bisection) -> str:
@@ -135,18 +167,25 @@ def answer(query: str, search: Search, state: Bisection) -> str:
     spent = f"{len(search.nights)} nights, {search.pairs} pairs"
     builds = state.found or state.credible
     chance = min(100 * sum(state.posterior[build] for build in builds), 99.9)
-    which = f"{', '.join(builds)}, with {chance:.1f} %"
+    first = f"first bad {search.noun}"
+    which = f"{_enumerated([search.name(build) for build in builds])}, with {chance:.1f} %"
     if len(state.found) == 1:
-        return f"first bad build: {which}; {size}; {spent}"
+        return f"{first}: {which}; {size}; {spent}"
     if state.found:
         return (
-            f"first bad build: one of {which}: those before the last could not be measured; "
-            f"{size}; {spent}"
+            f"{first}: one of {which}: those before the last could not be measured; {size}; {spent}"
         )
     return (
-        f"first bad build: not found; one of {which}; {size}; {spent}; "
+        f"{first}: not found; one of {which}; {size}; {spent}; "
         "run it again with more --measurements"
     )
+
+
+def _enumerated(names: Sequence[str]) -> str:
+    """Return names in a line: all of a few, the ends of many."""
+    if len(names) <= LISTED:
+        return ", ".join(names)
+    return f"{names[0]} to {names[-1]} ({len(names)})"
 
 
 def read_builds(good: str, bad: str, between: str) -> list[str]:
@@ -164,20 +203,10 @@ def read_builds(good: str, bad: str, between: str) -> list[str]:
     builds = [good, *listed, bad]
     twice = [build for build in builds if builds.count(build) > 1]
     if twice:
-        raise NexmarkError(f"bisect: build {short(twice[0])} is listed twice; list it once")
+        raise NexmarkError(f"bisect: build {origin_of(twice[0])} is listed twice; list it once")
     if not listed:
         raise NexmarkError("--builds: no build is between --good and --bad; give those in between")
     return builds
-
-
-def short(build: str) -> str:
-    """Return a short name of a build: of a tarball the file name, of a directory its last parts."""
-    kind, _, value = build.partition(":")
-    if kind == "tarball":
-        return value.rpartition("#sha512=")[0].rpartition("/")[2]
-    if kind == "directory":
-        return "/".join(Path(value).parts[-2:])
-    return build
 
 
 def _listed(between: str) -> list[str]:

@@ -5,7 +5,7 @@ from nexmark.config.clusters import AnyCluster, Cluster, EmbeddedCluster, SshClu
 from nexmark.config.experiment_models import Experiment
 from nexmark.config.fields import KNOWN_QUERIES, SparkConf
 from nexmark.config.gate_rules import Gate
-from nexmark.config.load import load, load_experiments, profile_path
+from nexmark.config.load import load, load_experiments, load_repository, profile_path
 from nexmark.config.models import (
     ACCEPT_DAG_ID,
     BUILD_DAG_ID,
@@ -17,6 +17,7 @@ from nexmark.config.models import (
     BuildSource,
     Config,
     Engine,
+    Repository,
     Snapshots,
     pick,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "Engine",
     "Experiment",
     "Gate",
+    "Repository",
     "Retention",
     "Size",
     "Snapshots",
@@ -51,6 +53,7 @@ __all__ = [
     "Workload",
     "load",
     "load_experiments",
+    "load_repository",
     "load_retention",
     "pick",
     "profile_path",

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,10 +13,10 @@ from nexmark.config.expectation_files import check_files
 from nexmark.config.experiment_models import Experiment, load_notifications
 from nexmark.config.fields import check_conf
 from nexmark.config.gate_rules import Gate
-from nexmark.config.models import OTHER_DAGS, Config, Engine
+from nexmark.config.models import OTHER_DAGS, Config, Engine, Repository
 from nexmark.config.retention_rules import load_retention
 from nexmark.config.workload_models import Workload, WorkloadKind, WorkloadSource
-from nexmark.errors import KeyedError, suggest
+from nexmark.errors import ConfigError, KeyedError, suggest
 from nexmark.model import Arm
 
 _KEYS = ("rate", "seconds", "warm_up", "trigger")
@@ -117,6 +118,29 @@ def load_experiments(directory: Path | None = None) -> dict[str, Experiment]:
         where = document.where(key)
         experiments[name] = document.validated(key, Experiment, {**value, "where": where})
     return experiments
+
+
+def load_repository(engine: str, directory: Path | None = None) -> Repository | None:
+    """Return where the source of an engine's builds is; None if `engines.yaml` does not say it.
+
+    A file that is wrong says nothing here, because an old night can be read without it. A page asks
+    often, so only `engines.yaml` is read, and only if it has changed.
+    """
+    path = (directory or paths.conf_dir()) / "engines.yaml"
+    try:
+        return _repositories(path, path.stat().st_mtime_ns).get(engine)
+    except (ConfigError, OSError):
+        return None
+
+
+@lru_cache(maxsize=4)
+def _repositories(path: Path, _changed_ns: int) -> Mapping[str, Repository]:
+    document = read(path)
+    return {
+        name: document.validated(("engines", name, "repository"), Repository, value["repository"])
+        for name, value in _section(document, "engines")
+        if value.get("repository")
+    }
 
 
 def load_gate(path: Path | None = None) -> Gate:

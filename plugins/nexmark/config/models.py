@@ -65,9 +65,7 @@ def _dated(value: object) -> object:
     """Refuse a template that is the same for every date, or that has anything else in it."""
     if not isinstance(value, str):
         return value  # pydantic says what is wrong with it
-    for template in re.findall(r"\{\{.*?\}\}|\{[%#].*?[%#]\}|\{\{|\}\}", value):
-        if not _DATE.fullmatch(template):
-            raise ValueError(f"{template} is not known; write {{{{ ds }}}} or {{{{ ds_nodash }}}}")
+    _refuse_others(value, _DATE, "{{ ds }} or {{ ds_nodash }}")
     if not _DATE.search(value):
         raise ValueError(
             f"{value!r} is the same for every date; write {{{{ ds }}}} (2026-11-03) or "
@@ -76,6 +74,14 @@ def _dated(value: object) -> object:
     return value
 
 
+def _refuse_others(value: str, known: re.Pattern[str], names: str) -> None:
+    """Raise ValueError for a template in a text that is not among the known ones."""
+    for template in _TEMPLATE.findall(value):
+        if not known.fullmatch(template):
+            raise ValueError(f"{template} is not known; write {names}")
+
+
+_TEMPLATE = re.compile(r"\{\{.*?\}\}|\{[%#].*?[%#]\}|\{\{|\}\}")
 _DATE = re.compile(r"\{\{\s*(ds|ds_nodash)\s*\}\}")
 Dated: TypeAlias = Annotated[str, BeforeValidator(_dated), AfterValidator(refuse_secret)]
 
@@ -93,6 +99,46 @@ class Snapshots(Model):
         return dated(self.tarball), dated(self.sha512)
 
 
+def _comparing(value: object) -> object:
+    """Refuse a template that is no address of a web server with both revisions in it."""
+    if not isinstance(value, str):
+        return value  # pydantic says what is wrong with it
+    _refuse_others(value, _REVISION, "{{ old }} and {{ new }}")
+    if set(_REVISION.findall(value)) != {"old", "new"}:
+        raise ValueError(f"{value!r} lacks a revision; write {{{{ old }}}} and {{{{ new }}}} in it")
+    if not re.fullmatch(r"https?://[^\s/?#@]+/[^\s]*", _REVISION.sub("0", value)):
+        raise ValueError(
+            f"{value!r} is not the address of a web server; write it like "
+            "https://forge.example/spark/compare/{{ old }}...{{ new }}"
+        )
+    return value
+
+
+_REVISION = re.compile(r"\{\{\s*(old|new)\s*\}\}")
+
+
+class Repository(Model):
+    """Where the source of the builds is: its comparison on the web, and a clone on this machine."""
+
+    compare: Annotated[str, BeforeValidator(_comparing), AfterValidator(refuse_secret)] | None = (
+        None
+    )
+    clone: Annotated[str, Field(min_length=1)] | None = None
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> "Repository":
+        if self.compare is None and self.clone is None:
+            raise ValueError("neither compare nor clone is given; add one, or remove repository")
+        return self
+
+    def comparison(self, old: str, new: str) -> str | None:
+        """Return the address of the comparison of two revisions; None without a template."""
+        revisions = {"old": old, "new": new}
+        if self.compare is None:
+            return None
+        return _REVISION.sub(lambda match: revisions[match[1]], self.compare)
+
+
 class Engine(Model):
     """A Spark version line with its own DAG; `snapshots`, if any, go before `build`."""
 
@@ -104,6 +150,7 @@ class Engine(Model):
     cluster: str | None = None
     conf_profile: str | None = None
     conf: SparkConf = Field(default_factory=dict)
+    repository: Repository | None = None
 
     @property
     def dag_id(self) -> str:

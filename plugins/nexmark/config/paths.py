@@ -35,6 +35,16 @@ def builds_dir() -> Path:
     return (home() / "builds").resolve()
 
 
+def example_mark() -> Path:
+    """Return the file that only the home of the example nights has."""
+    return home() / "example.txt"
+
+
+def is_example() -> bool:
+    """Tell whether the home is the example's: its nights were simulated, not measured."""
+    return example_mark().exists()
+
+
 def run_dir(dag_id: str, run_id: str) -> Path:
     """Return the directory of one DAG run: `<home>/runs/<dag_id>/<run_id made safe>`."""
     return home() / "runs" / dag_id / safe_name(run_id)

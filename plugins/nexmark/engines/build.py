@@ -26,12 +26,16 @@ class BuildError(NexmarkError):
 
 @dataclass(frozen=True)
 class Build:
-    """A Spark build on this machine; its id is the hash of every file's path and content."""
+    """A Spark build on this machine; its id is the hash of every file's path and content.
+
+    `revision` is the hash of the commit that it was made from, "" if that is not known.
+    """
 
     id: str
     version: str
     spark_home: Path
     source: str
+    revision: str = ""
 
 
 def parse_source(text: str) -> BuildSource:
@@ -153,6 +157,12 @@ class Manifest:
             return cls({name: FileRecord(*record) for name, record in content["files"].items()})
         except (OSError, ValueError, KeyError, TypeError):
             return None
+
+
+def manifest_in_place(spark_home: Path, cache: Path) -> Path:
+    """Return the file with the manifest of a build that is used where it is."""
+    key = hashlib.sha256(str(spark_home).encode()).hexdigest()[:24]
+    return cache / "directories" / f"{key}.json"
 
 
 def scan(root: Path) -> Manifest:

@@ -1,14 +1,23 @@
-"""List the builds in the cache with the time of their last use, and remove one."""
+"""List the builds in the cache with the time of their last use, and remove one.
+
+Builds of commits, which a bisection has made, are among them (`nexmark.bisect.built_commits`).
+"""
 
 import json
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from nexmark.engines.build import Manifest
+from nexmark.engines.build import (
+    BuildError,
+    Manifest,
+    find_spark_home,
+    manifest_in_place,
+    spark_version,
+)
 from nexmark_jobs.host.leases import locked
 
 #: The directory into which a file or a directory is renamed before it is deleted.
@@ -17,27 +26,23 @@ PRUNED = ".pruned"
 
 @dataclass(frozen=True)
 class CachedBuild:
-    """A build that was fetched: `<version>-<id>`, with what it was fetched from.
+    """A build that was fetched, `<version>-<id>`, with what it was fetched from, or that was built.
 
-    `used` is when it was last resolved, in epoch seconds. `indexes` are the files that lead from a
-    source to it (`fetch`).
+    `version` is its version of Spark, `id` the hash of its content, "" if that is not known.
+    `indexes` are the files that lead from a source to it (`fetch`), `manifest` is the file with its
+    manifest. `used` is when it was last resolved, in epoch seconds: the newest time of `uses`.
     """
 
     name: str
+    version: str
+    id: str
+    cache: Path
     directory: Path
+    manifest: Path
     sources: tuple[str, ...]
     indexes: tuple[Path, ...]
+    uses: tuple[Path, ...]
     used: float
-
-    @property
-    def version(self) -> str:
-        """The version of Spark."""
-        return self.name.rpartition("-")[0]
-
-    @property
-    def id(self) -> str:
-        """The hash of its content."""
-        return self.name.rpartition("-")[2]
 
 
 def cached_builds(cache: Path) -> list[CachedBuild]:
@@ -53,16 +58,50 @@ def cached_builds(cache: Path) -> list[CachedBuild]:
             continue
         of_build = sources.get(manifest.stem, [])
         indexes = tuple(index for _, index in of_build)
+        version, _, build_id = manifest.stem.rpartition("-")
         builds.append(
             CachedBuild(
                 name=manifest.stem,
+                version=version,
+                id=build_id,
+                cache=cache,
                 directory=cache / manifest.stem,
+                manifest=manifest,
                 sources=tuple(source for source, _ in of_build),
                 indexes=indexes,
-                used=max(_times((manifest, *indexes)), default=0.0),
+                uses=(manifest, *indexes),
+                used=_last_use((manifest, *indexes)),
             )
         )
-    return builds
+    return [*builds, *_builds_of_commits(cache)]
+
+
+#: The directory of the builds of commits: `<key>/<commit>`.
+COMMITS = "commits"
+
+
+def _builds_of_commits(cache: Path) -> Iterator[CachedBuild]:
+    """Yield the builds that were made of commits; what is being built is left out."""
+    for directory in sorted((cache / COMMITS).glob("[!.]*/[!.]*")):
+        try:
+            home = find_spark_home(directory)
+            version = spark_version(home)
+        except BuildError:
+            continue
+        manifest = manifest_in_place(home, cache)
+        known = Manifest.read(manifest)
+        yield CachedBuild(
+            name=str(directory.relative_to(cache)),
+            version=version,
+            id=known.id if known else "",
+            cache=cache,
+            directory=directory,
+            manifest=manifest,
+            sources=(f"directory:{directory}",),
+            indexes=(),
+            uses=(directory, manifest),
+            used=_last_use((directory, manifest)),
+        )
 
 
 def note_use(index: Path) -> None:
@@ -77,26 +116,27 @@ def set_build_aside(build: CachedBuild) -> Path | None:
     Change nothing and return None if another process fetches or checks the build just now, or has
     used it since `cached_builds`. The next removal finishes an interrupted one.
     """
-    cache = build.directory.parent
     with ExitStack() as held:
         try:
             for index in build.indexes:
                 held.enter_context(locked(index.with_suffix(".lock"), wait_s=0))
         except TimeoutError:
             return None
-        manifest = cache / f"{build.name}.json"
-        if max(_times((manifest, *build.indexes)), default=0.0) > build.used:
+        if _last_use(build.uses) > build.used:
             return None
-        aside = cache / PRUNED / uuid.uuid4().hex
+        aside = build.cache / PRUNED / uuid.uuid4().hex
         aside.mkdir(parents=True)
         if build.directory.exists():
-            build.directory.rename(aside / build.name)
-        for file in (*build.indexes, manifest):
+            build.directory.rename(aside / build.directory.name)
+        for file in (*build.indexes, build.manifest):
             file.unlink(missing_ok=True)
     return aside
 
 
-def _times(files: tuple[Path, ...]) -> Iterator[float]:
+def _last_use(files: Iterable[Path]) -> float:
+    """Return the newest time of some files, in epoch seconds; 0 if none is there."""
+    times = []
     for file in files:
         with suppress(OSError):
-            yield file.stat().st_mtime
+            times.append(file.stat().st_mtime)
+    return max(times, default=0.0)

@@ -24,7 +24,15 @@ from http.client import HTTPResponse
 from pathlib import Path
 
 from nexmark.config import BuildSource, Snapshots
-from nexmark.engines.build import Build, BuildError, Manifest, find_spark_home, scan, spark_version
+from nexmark.engines.build import (
+    Build,
+    BuildError,
+    Manifest,
+    find_spark_home,
+    manifest_in_place,
+    scan,
+    spark_version,
+)
 from nexmark.engines.cached_builds import note_use
 from nexmark.engines.jvm import check_path
 from nexmark.engines.prerequisites import (
@@ -33,6 +41,7 @@ from nexmark.engines.prerequisites import (
     job_python_problem,
     spark_problem,
 )
+from nexmark.engines.revisions import revision_of
 from nexmark.errors import FinalError
 from nexmark.home import write_text
 from nexmark.model import Say
@@ -297,7 +306,7 @@ def _cached(index: Path, cache: Path, source: BuildSource, full: bool, say: Say)
         shutil.rmtree(directory)
         return None
     note_use(index)
-    return Build(manifest.id, spark_version(home), home, str(source))
+    return _build(manifest, home, source)
 
 
 def _fetch(index: Path, cache: Path, source: BuildSource, say: Say) -> Build:
@@ -327,7 +336,13 @@ def _fetch(index: Path, cache: Path, source: BuildSource, say: Say) -> Build:
         shutil.rmtree(temporary, ignore_errors=True)
     write_text(index, json.dumps({"source": str(source), "build": name}))
     say(f"build {manifest.id} is Spark {version} from {source}")
-    return Build(manifest.id, version, cache / name / home.relative_to(temporary), str(source))
+    return _build(manifest, cache / name / home.relative_to(temporary), source)
+
+
+def _build(manifest: Manifest, home: Path, source: BuildSource) -> Build:
+    """Return the build in a directory, with what its files say of it."""
+    revision = revision_of(home, str(source))
+    return Build(manifest.id, spark_version(home), home, str(source), revision)
 
 
 def _is_whole(cache: Path, name: str) -> bool:
@@ -351,14 +366,13 @@ def _in_place(directory: Path, cache: Path, source: BuildSource, full_check: boo
         raise BuildError(f"build {source}: there is no such directory; correct the path")
     home = find_spark_home(directory)
     check_path(home, f"build {source}")
-    key = hashlib.sha256(str(home).encode()).hexdigest()[:24]
-    stored = cache / "directories" / f"{key}.json"
+    stored = manifest_in_place(home, cache)
     manifest = Manifest.read(stored)
     if manifest is None or manifest.changed(home, full=full_check):
         manifest = scan(home)
         stored.parent.mkdir(parents=True, exist_ok=True)
         manifest.write(stored)
-    return Build(manifest.id, spark_version(home), home, str(source))
+    return _build(manifest, home, source)
 
 
 @contextmanager

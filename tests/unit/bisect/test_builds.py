@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.bisect.search import read_builds, short
+from nexmark.bisect.search import read_builds
 from nexmark.errors import NexmarkError
+from nexmark.model import origin_of
 
 DIGEST = "a" * 128
 
@@ -25,7 +26,7 @@ def test_a_tarball_keeps_its_digest_and_is_short_in_tables(tmp_path: Path) -> No
     file.write_text(f"tarball:https://x/spark-1.tgz#sha512={DIGEST}\ndirectory:/opt/spark/2\n")
     builds = read_builds("pypi:4.0.0", "pypi:4.0.3", str(file))
     assert builds[1].endswith(DIGEST)
-    assert [short(build) for build in builds] == [
+    assert [origin_of(build) for build in builds] == [
         "pypi:4.0.0",
         "spark-1.tgz",
         "spark/2",

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from nexmark.bisect.build_sequence import GivenBuilds
 from nexmark.bisect.measured_builds import MeasuredBuilds
 from nexmark.cli import night_runner
 from nexmark.cli.app import main
@@ -68,12 +69,15 @@ class Machine:
             validate(store, row.run, ["q5"])
             for number in range(1, PAIRS + 1):
                 noise = 1 + 0.01 * math.sin(number + len(self.ran))
-                slower = 1.2 if params["build"][-1] in self.slow else 1.0
+                slower = 1.2 if self.is_slow(params["build"]) else 1.0
                 candidate: Any = 10.0 * slower * noise
                 if params["build"][-1] in self.wrong:
                     candidate = {"failed": "it does not start"}
                 record_pair(store, row.run, "q5", number, candidate=candidate, baseline=10.0)
-        return 1 if params["build"][-1] in self.slow else 0
+        return 1 if self.is_slow(params["build"]) else 0
+
+    def is_slow(self, build: str) -> bool:
+        return build[-1] in self.slow
 
 
 @pytest.fixture
@@ -135,9 +139,9 @@ def test_a_night_of_something_else_is_not_used(
     }
 
     def known(**others: Any) -> int:
-        return len(
-            MeasuredBuilds(load(), "spark-4.3.0", params | others, lambda _: 0).known(builds)
-        )
+        sequence = GivenBuilds(builds, "spark-4.3.0")
+        nights = MeasuredBuilds(load(), "spark-4.3.0", params | others, lambda _: 0, sequence)
+        return len(nights.known())
 
     machine(load(), BUILD_DAG_ID, "spark-4.3.0", {**params, "build": builds[1]})
     assert known() == 1
