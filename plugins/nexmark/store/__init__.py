@@ -6,6 +6,7 @@ from nexmark.store.records import (
     NightRecord,
     RepetitionRecord,
     ValidationRecord,
+    WholeNight,
 )
 from nexmark.store.store import Store, open_store
 from nexmark.store.store_error import Refused, StoreError, UnknownNight
@@ -20,5 +21,6 @@ __all__ = [
     "StoreError",
     "UnknownNight",
     "ValidationRecord",
+    "WholeNight",
     "open_store",
 ]

@@ -1,16 +1,34 @@
 """Reads what nights measured of one build against another: the links of a chain of builds."""
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from nexmark.model import SUITE, Mode
 from nexmark.store.table_rows import NightRow, VerdictRow
-from nexmark.store.verdict_rows import by_newest_gate, select_verdicts, verdict_of
+from nexmark.store.verdict_rows import of_newest_gate
 
 if TYPE_CHECKING:
     from nexmark.verdict.baseline_chain import Link
+    from nexmark.verdict.verdict import Verdict
+
+_COLUMNS = (
+    VerdictRow.night_id.label("night"),
+    NightRow.build_id.label("build"),
+    VerdictRow.query,
+    VerdictRow.baseline_build,
+    VerdictRow.shift,
+    VerdictRow.spread,
+    VerdictRow.noise,
+    func.coalesce(VerdictRow.pairs, 0).label("pairs"),
+    func.coalesce(VerdictRow.fresh_pairs, 0).label("fresh_pairs"),
+    VerdictRow.ratio,
+    VerdictRow.lo,
+    VerdictRow.hi,
+)
+"""The fields of a verdict that a link takes."""
 
 
 def read_links(
@@ -30,20 +48,25 @@ def read_links(
     """
     from nexmark.verdict.baseline_chain import Link, link_of
 
+    nights = select(NightRow.id).where(
+        night.is_comparable(),
+        NightRow.started <= night.started,
+        NightRow.candidate_conf.is_(None),
+    )
+    runs = list(session.scalars(nights))
     wanted = (
-        select_verdicts()
-        .add_columns(NightRow.started, NightRow.teaches)
-        .where(night.is_comparable())
-        .where(NightRow.started <= night.started, NightRow.candidate_conf.is_(None))
+        select(*_COLUMNS, NightRow.started, NightRow.teaches)
+        .select_from(VerdictRow)
+        .join(NightRow, NightRow.id == VerdictRow.night_id)
+        .where(VerdictRow.night_id.in_(runs), of_newest_gate(runs))
         .where(VerdictRow.metric == metric, VerdictRow.mode == Mode.PAIRED)
         .where(VerdictRow.shift.is_not(None), VerdictRow.baseline_build.is_not(None))
-        .where(by_newest_gate())
         .where(VerdictRow.query != SUITE if queries is None else VerdictRow.query.in_(queries))
         .order_by(NightRow.started, NightRow.id, VerdictRow.id)
     )
     links: dict[str, list[Link]] = {}
-    for row, build, started, teaches in session.execute(wanted):
-        day = f"{started:%Y-%m-%d}"
-        if (link := link_of(verdict_of(row, build), teaches, day)) is not None:
+    for row in session.execute(wanted):
+        verdict = cast("Verdict", row)  # a link takes nothing else; whole rows take long to read
+        if (link := link_of(verdict, row.teaches, f"{row.started:%Y-%m-%d}")) is not None:
             links.setdefault(row.query, []).append(link)
     return links

@@ -6,17 +6,20 @@ version of the gate that judged a night.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
-from sqlalchemy import ColumnElement, case, func, literal, select, tuple_, union
+from sqlalchemy import func, select
+from sqlalchemy.orm import aliased
 
 from nexmark.model import SUITE, Mode, Value, grouped
+from nexmark.secrets import shown_build
+from nexmark.store.list_filter import EVERYTHING, ListFilter, builds_named, night_conditions
 from nexmark.store.query_history import PLACE
 from nexmark.store.reading import Reader
-from nexmark.store.table_rows import BuildRow, NightRow, VerdictRow
-from nexmark.store.verdict_rows import select_verdicts, verdict_of
+from nexmark.store.table_rows import AcceptanceRow, BuildRow, NightRow, VerdictRow
+from nexmark.store.verdict_rows import by_newest_gate, of_newest_gate, select_verdicts, verdict_of
 from nexmark.verdict.verdict import Verdict
 
 
@@ -38,6 +41,7 @@ class ListedNight(NamedTuple):
     queries: list[str]
     teaches: bool
     directory: str
+    started_by: str | None
 
 
 AnyNight: TypeAlias = NightRow | ListedNight
@@ -51,9 +55,15 @@ class MeasuredBuild(NamedTuple):
     version: str
     source: str
     first_seen: datetime
+    revision: str | None
     nights: int
     first: datetime
     last: datetime
+
+    @property
+    def name(self) -> str:
+        """The build for people, as ``BuildRow`` has it."""
+        return shown_build(self.version, self.source, self.id)
 
 
 @dataclass(frozen=True)
@@ -76,7 +86,7 @@ class Judged(NamedTuple):
     """A deciding verdict of a night.
 
     ``bad``: it fails the night unless a person accepted it. ``acceptance`` is the id of the
-    acceptance that covers it.
+    acceptance that covers it, or covered it until it was ``withdrawn``.
     """
 
     night: str
@@ -93,6 +103,12 @@ class Judged(NamedTuple):
     acceptance: int | None
     shape: str = ""
     mode: Mode = Mode.PAIRED
+    withdrawn: bool = False
+
+    @property
+    def accepted(self) -> bool:
+        """Whether an acceptance covers the verdict, and was not withdrawn."""
+        return self.acceptance is not None and not self.withdrawn
 
     @property
     def series(self) -> tuple[str, ...]:
@@ -105,6 +121,25 @@ class Judged(NamedTuple):
         return self.engine, self.workload, self.cluster
 
 
+class FilterChoices(NamedTuple):
+    """What a person can choose in the filter of a list."""
+
+    engines: list[str]
+    workloads: list[str]
+    people: list[str]
+
+
+class AcceptedVerdict(NamedTuple):
+    """The verdict that an acceptance accepted; ``against`` is the id of the build compared with.
+
+    ``bad``: the verdict would have failed its night.
+    """
+
+    value: Value
+    bad: bool
+    against: str | None
+
+
 def dag_ids(store: Reader) -> list[str]:
     """Return the DAGs that have nights."""
     with store.reading() as session:
@@ -112,7 +147,12 @@ def dag_ids(store: Reader) -> list[str]:
 
 
 def nights(
-    store: Reader, dags: Collection[str], limit: int, offset: int = 0, build: str | None = None
+    store: Reader,
+    dags: Collection[str],
+    limit: int,
+    offset: int = 0,
+    build: str | None = None,
+    wanted: ListFilter = EVERYTHING,
 ) -> list[ListedNight]:
     """Return nights, the newest first.
 
@@ -122,6 +162,7 @@ def nights(
         limit: The largest number of nights.
         offset: How many of the newest nights are left out.
         build: The id of the candidate build; None for nights of all builds.
+        wanted: Which of these nights are returned.
     """
     columns = (getattr(NightRow, name) for name in ListedNight._fields)
     query = select(*columns).where(NightRow.dag_id.in_(dags))
@@ -129,15 +170,66 @@ def nights(
         query = query.where(NightRow.build_id == build)
     order = (NightRow.started.desc(), NightRow.id.desc())
     with store.reading() as session:
+        query = query.where(*night_conditions(session, wanted))
         rows = session.execute(query.order_by(*order).limit(limit).offset(offset))
         return [ListedNight._make(row) for row in rows]
 
 
-def count_nights(store: Reader, dags: Collection[str]) -> int:
-    """Return the number of nights."""
+def count_nights(store: Reader, dags: Collection[str], wanted: ListFilter = EVERYTHING) -> int:
+    """Return the number of nights that a filter lets through."""
     query = select(func.count()).select_from(NightRow).where(NightRow.dag_id.in_(dags))
     with store.reading() as session:
-        return session.scalar(query) or 0
+        return session.scalar(query.where(*night_conditions(session, wanted))) or 0
+
+
+def filter_choices(store: Reader, dags: Collection[str]) -> FilterChoices:
+    """Return what nights can be filtered by: engines, workloads, and who started them."""
+    columns = select(NightRow.engine, NightRow.workload, NightRow.started_by)
+    with store.reading() as session:
+        rows = session.execute(columns.where(NightRow.dag_id.in_(dags)).distinct()).all()
+    engines, workloads = {row.engine for row in rows}, {row.workload for row in rows}
+    people = {row.started_by for row in rows if row.started_by}
+    return FilterChoices(sorted(engines), sorted(workloads), sorted(people))
+
+
+def compared_builds(store: Reader, runs: Collection[str]) -> dict[str, list[str]]:
+    """Return by night the ids of the builds with which its queries are compared.
+
+    They are the baselines that were measured in the night, else the builds of the accepted runs.
+    """
+    accepted = aliased(NightRow)
+    measured = select(NightRow.id, NightRow.baselines).where(NightRow.id.in_(runs))
+    by_bounds = (
+        select(VerdictRow.night_id, accepted.build_id)
+        .join(accepted, accepted.id == VerdictRow.baseline_run)
+        .where(VerdictRow.night_id.in_(runs), VerdictRow.decides)
+    )
+    with store.reading() as session:
+        compared = {
+            night: list((baselines or {}).values())
+            for night, baselines in session.execute(measured)
+        }
+        for night, build in session.execute(by_bounds.distinct()):
+            compared[night].append(build)
+    return {night: list(dict.fromkeys(builds)) for night, builds in compared.items()}
+
+
+def accepted_verdicts(store: Reader) -> dict[int, AcceptedVerdict]:
+    """Return by the id of each acceptance the verdict that it accepted, if there was one."""
+    baseline = aliased(NightRow)
+    against = func.coalesce(VerdictRow.baseline_build, baseline.build_id)
+    query = (
+        select(AcceptanceRow.id, VerdictRow.value, VerdictRow.bad, against)
+        .join(
+            VerdictRow,
+            (VerdictRow.night_id == AcceptanceRow.night_id)
+            & (VerdictRow.query == AcceptanceRow.query),
+        )
+        .join(baseline, baseline.id == VerdictRow.baseline_run, isouter=True)
+        .where(VerdictRow.decides, by_newest_gate())
+    )
+    with store.reading() as session:
+        return {row[0]: AcceptedVerdict(*row[1:]) for row in session.execute(query)}
 
 
 def neighbours(store: Reader, night: NightRow) -> tuple[str | None, str | None]:
@@ -154,8 +246,8 @@ def tallies(store: Reader, nights: Iterable[AnyNight]) -> dict[str, Tally]:
     return {
         night: Tally(
             Counter(verdict.value for verdict in verdicts),
-            sum(verdict.bad and verdict.acceptance is None for verdict in verdicts),
-            sum(verdict.acceptance is not None for verdict in verdicts),
+            sum(verdict.bad and not verdict.accepted for verdict in verdicts),
+            sum(verdict.accepted for verdict in verdicts),
             next((verdict.ratio for verdict in verdicts if verdict.query == SUITE), None),
             any(verdict.ratio is not None for verdict in verdicts),
         )
@@ -175,11 +267,13 @@ def judged(store: Reader, nights: Iterable[AnyNight], reds: bool = False) -> lis
     )
     of_night = (VerdictRow.night_id, NightRow.dag_id, NightRow.started, *place, NightRow.build_id)
     of_verdict = (VerdictRow.query, VerdictRow.value, VerdictRow.ratio, VerdictRow.bad.label("bad"))
-    columns = (*of_night, *of_verdict, VerdictRow.acceptance_id, NightRow.shape, NightRow.mode)
+    withdrawn = VerdictRow.acceptance_withdrawn.label("withdrawn")
+    acceptance = (VerdictRow.acceptance_id, NightRow.shape, NightRow.mode, withdrawn)
+    columns = (*of_night, *of_verdict, *acceptance)
     deciding = (
         select(*columns, VerdictRow.id, before.label("before"))
         .join(NightRow)
-        .where(VerdictRow.decides, _of_newest_gate([night.id for night in nights]))
+        .where(VerdictRow.decides, of_newest_gate([night.id for night in nights]))
         .subquery()
     )
     wanted = select(*deciding.c[: len(columns)]).order_by(deciding.c.started, deciding.c.id)
@@ -189,35 +283,47 @@ def judged(store: Reader, nights: Iterable[AnyNight], reds: bool = False) -> lis
         return [Judged._make(row) for row in session.execute(wanted)]
 
 
-def builds(store: Reader, dags: Collection[str]) -> list[MeasuredBuild]:
+def builds(
+    store: Reader, dags: Collection[str], wanted: ListFilter = EVERYTHING
+) -> list[MeasuredBuild]:
     """Return the builds that were candidates or baselines; the one measured last comes first.
 
-    Of two builds of the same last night, the candidate comes first.
+    Of two builds of the same last night, the candidate comes first. A night counts from its begin,
+    whether it was judged or not.
+
+    Args:
+        store: The results database.
+        dags: The DAGs whose nights count.
+        wanted: Which of these nights count, and a part of the names of the builds.
     """
-    of_night = NightRow.id.label("night"), NightRow.started
-    candidates = select(NightRow.build_id.label("build"), *of_night, literal(1).label("tested"))
-    baselines = (
-        select(VerdictRow.baseline_build.label("build"), *of_night, literal(0).label("tested"))
-        .join(NightRow, NightRow.id == VerdictRow.night_id)
-        .where(VerdictRow.decides, VerdictRow.baseline_build.is_not(None))
-    )
-    seen = union(*(each.where(NightRow.dag_id.in_(dags)) for each in (candidates, baselines)))
-    measured = seen.subquery()
-    last = func.max(measured.c.started)
-    tested_last = func.max(case((measured.c.tested == 1, measured.c.started)))
     query = (
-        select(
-            *BuildRow.__table__.columns,
-            func.count(measured.c.night.distinct()).label("nights"),
-            func.min(measured.c.started).label("first"),
-            last.label("last"),
-        )
-        .join(measured, measured.c.build == BuildRow.id)
-        .group_by(*BuildRow.__table__.columns)
-        .order_by(last.desc(), tested_last.desc().nulls_last(), BuildRow.id)
+        select(NightRow.started, NightRow.build_id, NightRow.baselines)
+        .where(NightRow.dag_id.in_(dags))
+        .order_by(NightRow.started.desc(), NightRow.id.desc())
     )
     with store.reading() as session:
-        return [MeasuredBuild._make(row) for row in session.execute(query)]
+        query = query.where(*night_conditions(session, replace(wanted, search="")))
+        named = set(builds_named(session, wanted.search))
+        measured: dict[str, list[datetime]] = {}
+        for started, candidate, baselines in session.execute(query):
+            for build in dict.fromkeys([candidate, *(baselines or {}).values()]):
+                measured.setdefault(str(build), []).append(started)
+        rows = session.scalars(select(BuildRow).where(BuildRow.id.in_(list(measured))))
+        known = {row.id: row for row in rows}
+    return [
+        MeasuredBuild(
+            id=build,
+            version=known[build].version,
+            source=known[build].source,
+            first_seen=known[build].first_seen,
+            revision=known[build].revision,
+            nights=len(moments),
+            first=moments[-1],
+            last=moments[0],
+        )
+        for build, moments in measured.items()
+        if build in known and build in named
+    ]
 
 
 def figures(store: Reader, runs: Collection[str], metric: str) -> list[Verdict]:
@@ -230,13 +336,3 @@ def figures(store: Reader, runs: Collection[str], metric: str) -> list[Verdict]:
     )
     with store.reading() as session:
         return [verdict_of(row, build) for row, build in session.execute(query)]
-
-
-def _of_newest_gate(runs: Collection[str]) -> ColumnElement[bool]:
-    """Return the condition that a verdict is on one of the runs, by the newest gate of this run."""
-    newest = (
-        select(VerdictRow.night_id, func.max(VerdictRow.gate_version))
-        .where(VerdictRow.night_id.in_(runs))
-        .group_by(VerdictRow.night_id)
-    )
-    return tuple_(VerdictRow.night_id, VerdictRow.gate_version).in_(newest)

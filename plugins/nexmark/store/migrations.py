@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
-from sqlalchemy import BigInteger, Column, Connection
+from sqlalchemy import BigInteger, Column, Connection, String
 
 from nexmark.store import versions
 
@@ -17,7 +17,22 @@ def _add_further_pairs(op: Operations) -> None:
     op.add_column("verdict", Column("further_pairs", BigInteger))
 
 
-CHANGES: dict[str, Callable[[Operations], None]] = {"0014": _add_further_pairs}
+def _add_revisions(op: Operations) -> None:
+    op.add_column("build", Column("revision", String(64)))
+
+
+def _add_started_by(op: Operations) -> None:
+    op.add_column("night", Column("started_by", String(255)))
+    op.execute(
+        "UPDATE night SET started_by = 'scheduled' WHERE run_id LIKE 'scheduled!_!_%' ESCAPE '!'"
+    )
+
+
+CHANGES: dict[str, Callable[[Operations], None]] = {
+    "0014": _add_further_pairs,
+    "0015": _add_revisions,
+    "0016": _add_started_by,
+}
 """By the number of the schema that a change makes; the first one is ``versions.FIRST`` plus 1."""
 
 

@@ -37,6 +37,7 @@ class RatioPoint:
     ``version`` is the Spark version of the candidate. ``baseline`` is the build or the accepted run
     with which the candidate was compared, "" if there was none; for the suite, it names all builds
     that were baselines in the night. Only nights of one ``shape`` are compared with each other.
+    ``build_name`` and ``baseline_name`` name the candidate and the baseline for people.
     """
 
     started: datetime
@@ -44,6 +45,8 @@ class RatioPoint:
     shape: str
     baseline: str
     verdict: Verdict
+    build_name: str
+    baseline_name: str
 
     @property
     def deviation(self) -> float | None:
@@ -112,8 +115,7 @@ def read_history(
         NightRow.workload == workload,
         NightRow.cluster == cluster,
     ]
-    rows = session.execute(_rows(query, metric, where)).all()
-    points = [_point(*row) for row in rows[::-1]]
+    points = _points(session, _rows(query, metric, where))
     paired = [
         point for point in points if point.verdict.mode == Mode.PAIRED and point.verdict.ratio
     ]
@@ -156,8 +158,7 @@ def trail(
     taught = NightRow.teaches | (NightRow.id == night.id)
     where = [*same, NightRow.started <= night.started, VerdictRow.mode == night.mode]
     with store.reading() as session:
-        rows = session.execute(_rows(query, metric, where, taught).limit(limit)).all()
-    return [_point(*row) for row in rows[::-1]]
+        return _points(session, _rows(query, metric, where, taught).limit(limit))
 
 
 def lasting_changes(points: Sequence[RatioPoint]) -> list[LevelChange]:
@@ -189,8 +190,8 @@ def _rows(
     metric: str,
     where: Sequence[ColumnElement[bool]],
     taught: ColumnElement[bool] | None = None,
-) -> Select[VerdictRow, NightRow, str]:
-    """Select verdicts, each with its night and the version of its build.
+) -> Select[VerdictRow, NightRow, BuildRow]:
+    """Select verdicts, each with its night and the build of the candidate.
 
     Args:
         query: The query.
@@ -198,7 +199,7 @@ def _rows(
         where: Conditions for the nights.
         taught: A further condition for the nights; None for none.
     """
-    columns = select(VerdictRow, NightRow, BuildRow.version)
+    columns = select(VerdictRow, NightRow, BuildRow)
     large = (NightRow.workload_spec, NightRow.cluster_spec, NightRow.queries, NightRow.gate_spec)
     return _verdicts_on(columns, query, metric, where, taught).options(*map(defer, large))
 
@@ -230,12 +231,35 @@ def _verdicts_on(
     )
 
 
-def _point(row: VerdictRow, night: NightRow, version: str) -> RatioPoint:
-    verdict = verdict_of(row, night.build_id)
-    baseline = verdict.against
+def _points(session: Session, rows: Select[VerdictRow, NightRow, BuildRow]) -> list[RatioPoint]:
+    """Return the points of verdicts, the oldest night first; ``rows`` has the newest one first."""
+    verdicts = [
+        (verdict_of(row, night.build_id), night, build)
+        for row, night, build in session.execute(rows).all()[::-1]
+    ]
+    baselines = [_baselines(verdict, night) for verdict, night, _ in verdicts]
+    ids = {build for of_night in baselines for build in of_night}
+    named = session.scalars(select(BuildRow).where(BuildRow.id.in_(ids)))
+    names = {build.id: build.name for build in named}
+    return [
+        RatioPoint(
+            started=night.started,
+            version=build.version,
+            shape=night.shape,
+            baseline=" ".join(of_night),
+            verdict=verdict,
+            build_name=build.name,
+            baseline_name=" and ".join(names.get(each, each) for each in of_night),
+        )
+        for (verdict, night, build), of_night in zip(verdicts, baselines, strict=True)
+    ]
+
+
+def _baselines(verdict: Verdict, night: NightRow) -> list[str]:
+    """Return the builds, or the accepted run, with which the candidate was compared."""
     if verdict.query == SUITE:
-        baseline = " ".join(sorted(set((night.baselines or {}).values())))
-    return RatioPoint(night.started, version, night.shape, baseline, verdict)
+        return sorted(set((night.baselines or {}).values()))
+    return [verdict.against] if verdict.against else []
 
 
 def _nothing(session: Session, query: str, metric: str, asked: Mapping[str, str]) -> StoreError:

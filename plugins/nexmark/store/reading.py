@@ -265,6 +265,10 @@ class Reader:
         """Return the builds with these ids; ids that are not recorded are left out."""
         return self._all(select(BuildRow).where(BuildRow.id.in_(list(builds))))
 
+    def build_names(self, builds: Iterable[str]) -> dict[str, str]:
+        """Return the names of builds by their ids; builds that are not recorded are left out."""
+        return {row.id: row.name for row in self.builds(set(builds))}
+
     def candidates(self, runs: Iterable[str]) -> dict[str, str]:
         """Return the id of the candidate build by run."""
         query = select(NightRow.id, NightRow.build_id).where(NightRow.id.in_(list(runs)))

@@ -10,6 +10,8 @@ from nexmark.measure.cpu_series import CpuSeries
 from nexmark.measure.executed_plan import Part
 from nexmark.measure.measurement import Measurement
 from nexmark.model import FIRST_ROUND, Arm, Mode, RunKey, Status
+from nexmark.store.table_rows import CanaryRow, SelfTestRow
+from nexmark.verdict.verdict import Verdict
 
 
 def plan_id(text: str) -> str:
@@ -19,11 +21,15 @@ def plan_id(text: str) -> str:
 
 @dataclass(frozen=True)
 class BuildRecord:
-    """A concrete Spark artifact: the hash of its content, its Spark version, and its source."""
+    """A concrete Spark artifact: the hash of its content, its Spark version, and its source.
+
+    ``revision`` is the commit that it was made from; None if that is not known.
+    """
 
     id: str
     version: str
     source: str
+    revision: str | None = None
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,7 @@ class NightRecord:
     candidate_conf: Mapping[str, str] | None = None
     teaches: bool = True
     baseline_builds: Sequence[BuildRecord] = ()
+    started_by: str = ""
 
     @property
     def run(self) -> str:
@@ -120,6 +127,25 @@ class ValidationRecord:
     evaluated: int = 0
     statistics: Mapping[str, object] = field(default_factory=dict)
     arm: str = Arm.CANDIDATE
+
+
+@dataclass(frozen=True)
+class WholeNight:
+    """A judged night with all of its rows, to be recorded at once.
+
+    ``judged`` is the moment at which all of it was recorded; ``grade`` and ``grade_reason`` say how
+    far the hosts can be trusted.
+    """
+
+    night: NightRecord
+    judged: datetime
+    repetitions: Sequence[RepetitionRecord] = ()
+    validations: Sequence[ValidationRecord] = ()
+    canaries: Sequence[CanaryRow] = ()
+    self_tests: Sequence[SelfTestRow] = ()
+    verdicts: Sequence[Verdict] = ()
+    grade: str | None = None
+    grade_reason: str = ""
 
 
 @dataclass(frozen=True)

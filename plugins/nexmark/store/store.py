@@ -3,7 +3,7 @@
 import hashlib
 import json
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -27,7 +27,14 @@ from nexmark.store.raw_rows import (
     shrink,
 )
 from nexmark.store.reading import Reader
-from nexmark.store.records import Accepted, NightRecord, RepetitionRecord, ValidationRecord, plan_id
+from nexmark.store.records import (
+    Accepted,
+    NightRecord,
+    RepetitionRecord,
+    ValidationRecord,
+    WholeNight,
+    plan_id,
+)
 from nexmark.store.store_error import Refused, StoreError, database_error
 from nexmark.store.table_base import Base
 from nexmark.store.table_rows import (
@@ -111,9 +118,12 @@ class Store(Reader):
                     " start a new run"
                 )
             for build in (record.build, *record.baseline_builds):
-                if session.get(BuildRow, build.id) is None:
+                known = session.get(BuildRow, build.id)
+                if known is None:
                     session.add(BuildRow(**asdict(build), first_seen=now()))
                     session.flush()
+                elif known.revision is None:  # an earlier version of the package recorded it
+                    known.revision = build.revision
             session.merge(night)
 
     def record_repetition(self, record: RepetitionRecord) -> None:
@@ -139,31 +149,33 @@ class Store(Reader):
             row.plan_id = self._plan(session, record.result)
             replace_row(session, row, _REPETITION)
             session.flush()
-            session.add_all(PartRow(repetition_id=row.id, **asdict(part)) for part in record.parts)
-            session.add_all(
-                SeriesRow(
-                    repetition_id=row.id,
-                    host=series.host,
-                    path=str(path),
-                    interval_s=series.interval_s,
-                    readings=len(series.times),
-                    series=pack(series),
-                )
-                for series, path in record.series
-            )
+            session.add_all(_rows_of_repetition(record, row.id))
+
+    def record_whole_night(self, whole: WholeNight) -> None:
+        """Record a night that is not in the database yet, with all of its rows."""
+        self.record_night(whole.night)
+        run = whole.night.run
+        with self._writing() as session:
+            night = self._known(session, run)
+            night.grade, night.grade_reason = whole.grade, whole.grade_reason or None
+            repetitions = [(record, _row(record, whole.judged)) for record in whole.repetitions]
+            for record, row in repetitions:
+                row.plan_id = self._plan(session, record.result)
+            session.add_all(row for _, row in repetitions)
+            session.flush()
+            for record, row in repetitions:
+                session.add_all(_rows_of_repetition(record, row.id))
+            session.add_all(_validation_row(each, whole.judged) for each in whole.validations)
+            for canary in whole.canaries:
+                canary.night_id = run
+            for test in whole.self_tests:
+                test.night_id, test.judged = run, whole.judged
+            session.add_all((*whole.canaries, *whole.self_tests))
+            session.add_all(row_of(verdict, run, whole.judged) for verdict in whole.verdicts)
 
     def record_validation(self, record: ValidationRecord) -> None:
         """Record the outcome of the expectations on a query; it replaces the outcome before."""
-        row = ValidationRow(
-            night_id=record.run,
-            query=record.query,
-            arm=record.arm,
-            success=record.success,
-            evaluated=record.evaluated,
-            failures=list(record.failures),
-            statistics=dict(record.statistics),
-            recorded=now(),
-        )
+        row = _validation_row(record, now())
         with self._writing() as session:
             self._known(session, record.run)
             replace_row(session, row, ("night_id", "query", "arm"))
@@ -256,6 +268,7 @@ class Store(Reader):
         *,
         expires: datetime | None = None,
         link: str | None = None,
+        at: datetime | None = None,
     ) -> Accepted:
         """Make a run the baseline of its place for each query that was measured and proven right.
 
@@ -269,6 +282,7 @@ class Store(Reader):
             expires: When the acceptance expires, so that the baseline before counts again; None
                 for never.
             link: The web address of the discussion; None if there is none.
+            at: When the person accepted; None for now.
 
         Returns:
             The accepted queries, and why the others were left out.
@@ -282,7 +296,8 @@ class Store(Reader):
         night = self.find_run(run)
         check_rows(night)
         measured = [row.query for row in self.repetitions(night.id)]
-        check_request(night, measured, queries or (), reason, expires, now())
+        moment = at or now()
+        check_request(night, measured, queries or (), reason, expires, moment)
         asked = list(dict.fromkeys(queries or night.queries))
         left_out = self._not_acceptable(night, asked)
         accepted = tuple(query for query in asked if query not in left_out)
@@ -292,7 +307,6 @@ class Store(Reader):
         verdicts = {row.query: row for row in self.verdicts(night.id) if row.decides}
         with self._writing() as session:
             check_rows(self._known(session, night.id))
-            moment = now()
             for query in accepted:
                 verdict = verdicts.get(query)
                 row = AcceptanceRow(
@@ -346,18 +360,38 @@ class Store(Reader):
         except (SQLAlchemyError, sqlite3.Error, OSError) as error:
             raise database_error(self._engine, error) from error
 
-    def withdraw(self, number: int, who: str, reason: str) -> AcceptanceRow:
-        """Withdraw an acceptance by its id, and return it; it stays in the database.
+    def withdraw(
+        self, number: int, who: str, reason: str, *, at: datetime | None = None
+    ) -> AcceptanceRow:
+        """Withdraw an acceptance, and return it; it stays in the database.
 
-        Refused if there is none with this id, or if it was withdrawn before.
+        Args:
+            number: The id of the acceptance.
+            who: The person who withdraws it.
+            reason: Why the person withdraws it.
+            at: When the person withdrew it; None for now.
+
+        Raises:
+            Refused: There is no acceptance with this id, or it was withdrawn before.
         """
+        (row,) = self.withdraw_all([number], who, reason, at=at)
+        return row
+
+    def withdraw_all(
+        self, numbers: Sequence[int], who: str, reason: str, *, at: datetime | None = None
+    ) -> list[AcceptanceRow]:
+        """Withdraw acceptances by their ids at one moment, all of them or none, as ``withdraw``."""
         check_words("reason", reason)
         check_words("by", who)
+        rows = []
         with self._writing() as session:
-            accepted = session.get(AcceptanceRow, number) if 0 < number <= MOST_ROWS else None
-            row = check_withdrawal(accepted, number, reason)
-            row.withdrawal = WithdrawalRow(who=who, reason=reason, withdrawn=now())
-        return row
+            moment = at or now()
+            for number in numbers:
+                accepted = session.get(AcceptanceRow, number) if 0 < number <= MOST_ROWS else None
+                row = check_withdrawal(accepted, number, reason)
+                row.withdrawal = WithdrawalRow(who=who, reason=reason, withdrawn=moment)
+                rows.append(row)
+        return rows
 
     def _not_acceptable(self, night: NightRow, queries: Sequence[str]) -> dict[str, str]:
         """Return by query why it cannot be a baseline; queries that can be one are left out.
@@ -427,10 +461,40 @@ def _night_row(record: NightRecord) -> NightRow:
         gate_spec=None if record.gate_spec is None else dict(record.gate_spec),
         candidate_conf=dict(record.candidate_conf) if record.candidate_conf else None,
         teaches=record.teaches,
+        started_by=record.started_by or None,
     )
 
 
-def _row(record: RepetitionRecord) -> RepetitionRow:
+def _validation_row(record: ValidationRecord, recorded: datetime) -> ValidationRow:
+    return ValidationRow(
+        night_id=record.run,
+        query=record.query,
+        arm=record.arm,
+        success=record.success,
+        evaluated=record.evaluated,
+        failures=list(record.failures),
+        statistics=dict(record.statistics),
+        recorded=recorded,
+    )
+
+
+def _rows_of_repetition(record: RepetitionRecord, repetition: int) -> Iterator[PartRow | SeriesRow]:
+    """Yield the parts and the series of a repetition; ``repetition`` is the id of its row."""
+    for part in record.parts:
+        yield PartRow(repetition_id=repetition, **vars(part))
+    for series, path in record.series:
+        yield SeriesRow(
+            repetition_id=repetition,
+            host=series.host,
+            path=str(path),
+            interval_s=series.interval_s,
+            readings=len(series.times),
+            series=pack(series),
+        )
+
+
+def _row(record: RepetitionRecord, recorded: datetime | None = None) -> RepetitionRow:
+    """Return the row of a repetition; ``recorded`` is None for now."""
     measured = asdict(record.measurement) if record.measurement else {}
     if record.measurement:
         measured["hosts"] = list(record.measurement.hosts)
@@ -444,7 +508,7 @@ def _row(record: RepetitionRecord) -> RepetitionRow:
         position=record.position,
         status=record.status,
         reason=record.failed or record.invalid,
-        recorded=now(),
+        recorded=recorded or now(),
         result_path=None if record.result_path is None else str(record.result_path),
         event_log_path=None if record.event_log_path is None else str(record.event_log_path),
         event_log_bytes=record.event_log_bytes,

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import sqlalchemy as sa
 from sqlalchemy.ext.hybrid import hybrid_property
-from sqlalchemy.orm import Mapped, mapped_column, relationship
+from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
 
 from nexmark.model import (
     CPU,
@@ -18,6 +18,7 @@ from nexmark.model import (
     Value,
     is_red,
 )
+from nexmark.secrets import shown_build
 from nexmark.store.table_base import (
     BASIS,
     MODE,
@@ -40,7 +41,10 @@ class _OfNight(_Numbered):
 
 
 class BuildRow(Base):
-    """A concrete Spark artifact; its ``id`` is made from its content."""
+    """A concrete Spark artifact; its ``id`` is made from its content.
+
+    ``revision`` is the commit that it was made from, or the first digits of its hash.
+    """
 
     __tablename__ = "build"
 
@@ -48,6 +52,12 @@ class BuildRow(Base):
     version: Mapped[str]
     source: Mapped[str] = mapped_column(sa.Text)
     first_seen: Mapped[datetime]
+    revision: Mapped[str | None] = mapped_column(sa.String(64))
+
+    @property
+    def name(self) -> str:
+        """The build for people: version and origin first, then the id, without secrets."""
+        return shown_build(self.version, self.source, self.id)
 
 
 class NightRow(Base):
@@ -59,8 +69,9 @@ class NightRow(Base):
 
     ``candidate_conf`` has Spark confs that the candidate alone had: such a night tried a setting,
     and cannot be a baseline. ``teaches``: whether the gate learns from the night; this is decided
-    when the night is planned. ``rows_pruned`` is the moment when its raw rows were deleted
-    (``raw_rows``); its verdicts stay, and cannot be computed again.
+    when the night is planned. ``started_by`` is the user who started it, or the kind of run that
+    Airflow started by itself; NULL if an earlier version recorded it. ``rows_pruned`` is the moment
+    when its raw rows were deleted (``raw_rows``); its verdicts stay, and cannot be computed again.
     """
 
     __tablename__ = "night"
@@ -90,6 +101,7 @@ class NightRow(Base):
     candidate_conf: Mapped[dict[str, str] | None] = mapped_column(sa.JSON(none_as_null=True))
     teaches: Mapped[bool] = mapped_column(default=True, server_default=sa.true())
     rows_pruned: Mapped[datetime | None]
+    started_by: Mapped[str | None]
 
     @property
     def comparable(self) -> Comparable:
@@ -277,6 +289,17 @@ class ValidationRow(_OfNight, Base):
     recorded: Mapped[datetime]
 
 
+class WithdrawalRow(_Numbered, Base):
+    """A person's withdrawal of an acceptance, with its reason. Rows are only added."""
+
+    __tablename__ = "withdrawal"
+
+    acceptance_id: Mapped[int] = mapped_column(sa.ForeignKey("acceptance.id"), unique=True)
+    who: Mapped[str]
+    reason: Mapped[str] = mapped_column(sa.Text)
+    withdrawn: Mapped[datetime]
+
+
 class VerdictRow(_OfNight, Base):
     """A verdict as the gate gave it; in a paired night, the figures are medians over its pairs."""
 
@@ -314,6 +337,10 @@ class VerdictRow(_OfNight, Base):
     baseline_build: Mapped[str | None] = mapped_column(sa.Text)
     acceptance_id: Mapped[int | None] = mapped_column(sa.ForeignKey("acceptance.id"))
     judged: Mapped[datetime]
+    acceptance_withdrawn: Mapped[bool] = column_property(
+        sa.exists().where(WithdrawalRow.acceptance_id == acceptance_id)
+    )
+    """Whether the acceptance that covered the verdict was withdrawn: the verdict is open again."""
 
     @hybrid_property
     def bad(self) -> bool:
@@ -364,17 +391,6 @@ class AcceptanceRow(_Numbered, Base):
     def withdrawn(self, at: datetime) -> bool:
         """Tell whether the acceptance had been withdrawn at a moment."""
         return self.withdrawal is not None and self.withdrawal.withdrawn <= at
-
-
-class WithdrawalRow(_Numbered, Base):
-    """A person's withdrawal of an acceptance, with its reason. Rows are only added."""
-
-    __tablename__ = "withdrawal"
-
-    acceptance_id: Mapped[int] = mapped_column(sa.ForeignKey("acceptance.id"), unique=True)
-    who: Mapped[str]
-    reason: Mapped[str] = mapped_column(sa.Text)
-    withdrawn: Mapped[datetime]
 
 
 class CanaryRow(_OfNight, Base):

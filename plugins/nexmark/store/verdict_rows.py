@@ -1,8 +1,9 @@
 """Converts a verdict to its row in the database, and a row back to the verdict."""
 
+from collections.abc import Collection
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Select, func, select
+from sqlalchemy import ColumnElement, Select, func, select, tuple_
 from sqlalchemy.orm import aliased
 
 from nexmark.model import Mode
@@ -47,7 +48,10 @@ def row_of(verdict: Verdict, run: str, judged: datetime) -> VerdictRow:
 
 
 def verdict_of(row: VerdictRow, build: str) -> Verdict:
-    """Return the verdict of a row; ``build`` is the id of the candidate build of its night."""
+    """Return the verdict of a row; ``build`` is the id of the candidate build of its night.
+
+    A verdict whose acceptance was withdrawn is not accepted any more.
+    """
     return Verdict(
         night=row.night_id,
         query=row.query,
@@ -77,7 +81,7 @@ def verdict_of(row: VerdictRow, build: str) -> Verdict:
         bound=row.bound,
         baseline_run=row.baseline_run,
         build=build,
-        acceptance=row.acceptance_id,
+        acceptance=None if row.acceptance_withdrawn else row.acceptance_id,
         judged=row.judged,
     )
 
@@ -92,3 +96,13 @@ def by_newest_gate() -> ColumnElement[bool]:
     other = aliased(VerdictRow)
     newest = select(func.max(other.gate_version)).where(other.night_id == VerdictRow.night_id)
     return VerdictRow.gate_version == newest.correlate(VerdictRow).scalar_subquery()
+
+
+def of_newest_gate(runs: Collection[str]) -> ColumnElement[bool]:
+    """Return the condition that a verdict is on one of the runs, by the newest gate of this run."""
+    newest = (
+        select(VerdictRow.night_id, func.max(VerdictRow.gate_version))
+        .where(VerdictRow.night_id.in_(runs))
+        .group_by(VerdictRow.night_id)
+    )
+    return tuple_(VerdictRow.night_id, VerdictRow.gate_version).in_(newest)

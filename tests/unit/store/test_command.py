@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -74,9 +75,24 @@ def test_list_shows_runs_verdicts_and_baselines(
     store.accept(RUN, "ada", "right")
     assert main(["nights"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == f"2026-11-23 04:00 UTC  {night(2).run}"
+    assert lines[0] == f"2026-11-23 04:00 UTC  NOT JUDGED    {night(2).run}"
     assert lines[1].endswith("not judged")
-    assert lines[3].endswith("1 OK  baseline of 2 queries")
+    assert lines[-2] == f"2026-11-22 04:00 UTC  GREEN         {RUN}"
+    assert lines[-1].endswith("1 OK  baseline of 2 queries")
+
+
+def test_the_newest_run_of_each_dag_says_in_the_list_what_to_do(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number, dag in ((1, "nexmark_a"), (2, "nexmark_a"), (3, "nexmark_b")):
+        record(store, night(number, dag_id=dag))
+    assert main(["nights"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    runs = [line.rpartition("  ")[2] for line in lines if not line.startswith(" ")]
+    after = [place for place, line in enumerate(lines) if line.startswith("    Next: ")]
+    assert [run.partition("/")[0] for run in runs] == ["nexmark_b", "nexmark_a", "nexmark_a"]
+    assert len(after) == 2
+    assert lines.index(next(line for line in lines if runs[2] in line)) > after[1]
 
 
 def test_show_tells_the_verdicts_and_the_history_of_acceptance(
@@ -152,6 +168,31 @@ class TestAcks:
 
         monkeypatch.setattr("nexmark.cli.acceptance.datetime", Later)
         assert listed() == ["counts q0", "expired q5", "counts q5"]
+
+    def test_what_is_accepted_together_is_one_row_until_a_part_is_taken_back(
+        self, store: Store, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        record(store, night())
+        accept("--query", "q0,q5")
+        first, last = (row.id for row in store.acceptances())
+        capsys.readouterr()
+
+        def listed(*options: str) -> list[list[str]]:
+            assert main(["acks", *options]) == 0
+            _, *lines = capsys.readouterr().out.splitlines()
+            return [re.split("  +", line)[:4] for line in lines]
+
+        assert [(ids, queries) for ids, _, _, queries in listed()] == [
+            (f"{first} to {last}", "2 queries (q0, q5)")
+        ]
+        each = [(ids, queries) for ids, _, _, queries in listed("--each")]
+        assert each == [(str(last), "q5"), (str(first), "q0")]
+        assert main(["withdraw", "--id", str(last), "--reason", "no"]) == 0
+        capsys.readouterr()
+        assert [(state, queries) for _, _, state, queries in listed()] == [
+            ("withdrawn", "q5"),
+            ("counts", "q0"),
+        ]
 
     def test_one_is_taken_back_and_stays_on_the_list(
         self, store: Store, capsys: pytest.CaptureFixture[str]

@@ -37,7 +37,7 @@ def test_a_night_has_all_that_a_page_shows(store: Store) -> None:
         **{"workload": "smoke", "cluster": "local", "build_id": "sha-430", "mode": "paired"},
         **{"shape": night.shape, "started": night.started, "grade": "steady"},
         **{"repetitions": 3, "queries": ["q0", "q5", "q10"], "teaches": False},
-        "directory": "runs/1",
+        **{"directory": "runs/1", "started_by": None},
     }
 
 

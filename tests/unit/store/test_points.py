@@ -17,7 +17,7 @@ from tests.unit.store.store_builder import measurement, night
 
 START = datetime(2026, 11, 1, 4, tzinfo=UTC)
 OK = Verdict("n1", "q5", "cpu", Value.OK, "", Mode.PAIRED, 1, ratio=1.0, build="b1")
-POINT = RatioPoint(START, "4.3.0", "s", "b0", OK)
+POINT = RatioPoint(START, "4.3.0", "s", "b0", OK, "4.3.0 b1", "b0")
 
 
 @pytest.mark.parametrize(

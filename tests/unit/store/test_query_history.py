@@ -205,10 +205,10 @@ class TestCommand:
         assert lines[0] == f"q5, {CPU}: spark-4.3.0 on smoke, cluster local"
         assert lines[1] == "30 nights since 2026-11-22 04:00 UTC, the last 3"
         assert lines[2].split()[:4] == ["night", "build", "against", "ratio"]
-        assert lines[5].split()[3:6] == ["4.3.0", "b30", "b0"]
+        assert lines[5].split()[3:7] == ["4.3.0", "30", "b30", "b0"]
         assert "2026-12-12 04:00 UTC  10." in lines[8]
         assert "more" in lines[8]
-        assert "from 4.3.0 b20 to 4.3.0 b21" in lines[8]
+        assert "from 4.3.0 20 b20 to 4.3.0 21 b21" in lines[8]
         assert lines[9] == "acceptances: none"
 
     def test_csv_has_every_night_and_where_a_change_begins(

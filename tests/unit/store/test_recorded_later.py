@@ -62,6 +62,7 @@ def begin(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Night]
             program="fedc",
             **{"build": "0123", "spark_version": "4.3.0", "spark_home": "/opt/spark"},
             **{"source": "pypi:4.3.0", "jobs": "fedc", "jobs_home": "/opt/jobs"},
+            revision="98bc0212c947",
         )
         deployments = Deployments(candidate=deployment)
         night.write()
@@ -292,6 +293,7 @@ class TestSqlite:
         assert rows(url) == undisturbed
         with open_store(url) as store:
             assert abs((store.night(NAME).started - started).total_seconds()) < 5
+            assert store.build("0123").revision == "98bc0212c947"
 
 
 class TestItself:

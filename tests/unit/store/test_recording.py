@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 
 import pytest
 
@@ -56,6 +56,17 @@ class TestNight:
         old = BuildRecord("sha-429", "4.2.9", "pypi:4.2.9")
         store.record_night(night(baselines={"q5": old.id}, baseline_builds=[old]))
         assert store.build(old.id).source == "pypi:4.2.9"
+
+    def test_the_commit_of_a_build_is_kept_also_when_it_becomes_known_later(
+        self, store: Store
+    ) -> None:
+        """An earlier version of the package recorded builds without it."""
+        build = BuildRecord("sha-430", "4.3.0", "pypi:4.3.0")
+        store.record_night(night(build=build))
+        assert store.build(build.id).revision is None
+        for revision in ("98bc0212c947", None):
+            store.record_night(night(build=replace(build, revision=revision)))
+            assert store.build(build.id).revision == "98bc0212c947"
 
     def test_the_newest_night_is_first(self, store: Store) -> None:
         for number in (2, 3, 1):

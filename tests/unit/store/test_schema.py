@@ -40,10 +40,19 @@ def execute(url: str, *statements: str) -> None:
     engine.dispose()
 
 
-def test_a_database_of_the_first_release_becomes_what_the_rows_say(first: str) -> None:
-    """If a row of today has another column, a migration lacks."""
-    open_store(first).close()
-    engine = connect(first)
+@pytest.mark.parametrize("number", [versions.FIRST, *migrations.CHANGES])
+def test_a_database_of_each_earlier_version_becomes_what_the_rows_say(
+    url: str, number: str
+) -> None:
+    """What it had recorded is there. If a row of today has another column, a migration lacks."""
+    of_build = "('sha-430', '4.3.0', 'pypi:4.3.0', '2026-11-21')"
+    execute(url, f"INSERT INTO build (id, version, source, first_seen) VALUES {of_build}")
+    engine = connect(url)
+    with engine.begin() as connection:
+        migrations.migrate(connection, versions.FIRST, number)
+    with open_store(url) as store:
+        build = store.build("sha-430")
+        assert (build.source, build.revision) == ("pypi:4.3.0", None)
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts=COMPARED)
         assert compare_metadata(context, Base.metadata) == []
@@ -87,10 +96,32 @@ def test_a_transaction_that_fails_leaves_nothing(store: Store) -> None:
     store.record_repetition(repetition(night().run, "q5"))
 
 
+def test_scheduled_nights_of_earlier_versions_are_known_as_scheduled(url: str) -> None:
+    columns = "id, dag_id, run_id, engine, workload, cluster, build_id, jobs, shape, workload_spec"
+    more = "cluster_spec, queries, repetitions, directory, started"
+    values_of = (
+        "'d/{0}', 'd', '{0}', 'e', 'w', 'c', 'b', 'j', 's', '{{}}', '{{}}', '[]', 1, '/d', "
+        "'2026-11-01 04:00:00'"
+    )
+    runs = ("scheduled__2026-11-01", "scheduledXX", "manual__scheduled__1")
+    execute(
+        url,
+        "INSERT INTO build (id, version, source, first_seen) "
+        "VALUES ('b', '4.3.0', 'pypi:4.3.0', '2026-11-01 04:00:00')",
+        *(
+            f"INSERT INTO night ({columns}, {more}) VALUES ({values_of.format(run)})"
+            for run in runs
+        ),
+    )
+    with open_store(url) as store:
+        known = {night.run_id: night.started_by for night in store.nights()}
+    assert known == {runs[0]: "scheduled", runs[1]: None, runs[2]: None}
+
+
 class TestMigration:
     """A later schema: what the first one held is still there, or nothing has changed."""
 
-    NUMBER = "0015"
+    NUMBER = "0017"
 
     @pytest.fixture
     def later(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:

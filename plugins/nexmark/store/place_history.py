@@ -1,0 +1,177 @@
+"""Reads the nights of one place, for the pages that show queries over all nights.
+
+A place is an engine, a workload and a cluster. Nights are the runs of ``dags``, the DAGs whose runs
+the person may see. Verdicts are by the newest version of the gate that judged a night.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple, cast
+
+from sqlalchemy import ColumnElement, case, func, select
+
+from nexmark.model import SUITE, Mode, grouped
+from nexmark.store.query_history import RatioPoint
+from nexmark.store.reading import Reader
+from nexmark.store.table_rows import BuildRow, NightRow, VerdictRow
+from nexmark.store.verdict_rows import of_newest_gate, verdict_of
+from nexmark.verdict.verdict import Verdict
+
+
+class Place(NamedTuple):
+    """An engine, a workload and a cluster; a part that is empty stands for any."""
+
+    engine: str = ""
+    workload: str = ""
+    cluster: str = ""
+
+    def has(self, other: "Place") -> bool:
+        """Tell whether another place is this one, or one of those that this one stands for."""
+        return all(not mine or mine == its for mine, its in zip(self, other, strict=True))
+
+
+class MeasuredPlace(NamedTuple):
+    """A place with the number of its nights from which the gate learns, and its last night."""
+
+    place: Place
+    nights: int
+    last: datetime
+
+
+class PlaceNight(NamedTuple):
+    """The columns of a night that the pages of queries show; they mean the same as in NightRow."""
+
+    id: str
+    dag_id: str
+    started: datetime
+    build_id: str
+    shape: str
+    mode: Mode
+    baselines: dict[str, str] | None
+    teaches: bool
+
+
+def places(store: Reader, dags: Collection[str], query: str = "") -> list[MeasuredPlace]:
+    """Return the places with judged nights.
+
+    Places with nights from which the gate learns come first; of these, the place that was measured
+    last.
+
+    Args:
+        store: The results database.
+        dags: The DAGs whose nights count.
+        query: Only places where this query was judged; "" for any query.
+    """
+    judged = select(VerdictRow.id).where(VerdictRow.night_id == NightRow.id)
+    if query:
+        judged = judged.where(VerdictRow.query == query)
+    place = (NightRow.engine, NightRow.workload, NightRow.cluster)
+    taught = func.sum(case((NightRow.teaches, 1), else_=0))
+    wanted = (
+        select(*place, taught, func.max(NightRow.started))
+        .where(NightRow.dag_id.in_(dags), judged.exists())
+        .group_by(*place)
+    )
+    with store.reading() as session:
+        rows = session.execute(wanted).all()
+    measured = [MeasuredPlace(Place(*row[:3]), int(row[3]), row[4]) for row in rows]
+    newest_first = sorted(measured, key=lambda one: one.last, reverse=True)
+    return sorted(newest_first, key=lambda one: one.nights == 0)
+
+
+def place_nights(
+    store: Reader, dags: Collection[str], place: Place, limit: int, *, taught: bool = True
+) -> list[PlaceNight]:
+    """Return the newest nights of a place, the oldest of them first.
+
+    Args:
+        store: The results database.
+        dags: The DAGs whose nights are returned.
+        place: The place.
+        limit: The largest number of nights.
+        taught: Whether the gate learns from the nights; if not, they are nights that a person
+            started to compare builds or to try a setting.
+    """
+    columns = (getattr(NightRow, name) for name in PlaceNight._fields)
+    wanted = select(*columns).where(NightRow.dag_id.in_(dags), *_of(place))
+    wanted = wanted.where(NightRow.teaches if taught else ~NightRow.teaches)
+    order = (NightRow.started.desc(), NightRow.id.desc())
+    with store.reading() as session:
+        rows = session.execute(wanted.order_by(*order).limit(limit)).all()
+    return [PlaceNight._make(row) for row in rows[::-1]]
+
+
+def place_points(
+    store: Reader, nights: Sequence[PlaceNight], query: str | None = None
+) -> list[RatioPoint]:
+    """Return the verdicts on nights, in the order of the nights.
+
+    Args:
+        store: The results database.
+        nights: The nights.
+        query: The query whose verdicts are returned, by all metrics; None for the verdicts that
+            decide, on all queries.
+    """
+    columns = select(*VerdictRow.__table__.columns, VerdictRow.acceptance_withdrawn)
+    wanted = columns.where(VerdictRow.night_id.in_([night.id for night in nights]))
+    wanted = wanted.where(of_newest_gate([night.id for night in nights]))
+    wanted = wanted.where(VerdictRow.decides if query is None else VerdictRow.query == query)
+    with store.reading() as session:
+        rows = session.execute(wanted.order_by(VerdictRow.id)).all()
+    ids = {night.build_id for night in nights} | {row.baseline_build for row in rows}
+    builds = {build.id: build for build in store.builds(filter(None, ids))}
+    names = {build.id: build.name for build in builds.values()}
+    verdicts = grouped(rows, lambda row: str(row.night_id))
+    points = []
+    for night in nights:
+        for row in verdicts.get(night.id, ()):
+            verdict = verdict_of(cast("VerdictRow", row), night.build_id)  # it has the same names
+            points.append(_point(night, builds[night.build_id].version, verdict, names))
+    return points
+
+
+def place_baselines(store: Reader, dags: Collection[str], place: Place) -> list[BuildRow]:
+    """Return the builds with which queries were compared in a place, the newest build first."""
+    used = (
+        select(VerdictRow.baseline_build)
+        .join(NightRow, NightRow.id == VerdictRow.night_id)
+        .where(NightRow.dag_id.in_(dags), *_of(place), VerdictRow.decides)
+        .distinct()
+    )
+    wanted = select(BuildRow).where(BuildRow.id.in_(used))
+    with store.reading() as session:
+        return list(session.scalars(wanted.order_by(BuildRow.first_seen.desc(), BuildRow.id)))
+
+
+def _of(place: Place) -> list[ColumnElement[bool]]:
+    """Return the conditions on the nights of a place."""
+    return [
+        NightRow.engine == place.engine,
+        NightRow.workload == place.workload,
+        NightRow.cluster == place.cluster,
+    ]
+
+
+def _point(
+    night: PlaceNight, version: str, verdict: Verdict, names: Mapping[str, str]
+) -> RatioPoint:
+    """Return the point of a verdict.
+
+    Args:
+        night: Its night.
+        version: The Spark version of the candidate.
+        verdict: The verdict.
+        names: The names of builds by their ids.
+    """
+    baselines = [verdict.against] if verdict.against else []
+    if verdict.query == SUITE:
+        baselines = sorted(set((night.baselines or {}).values()))
+    return RatioPoint(
+        started=night.started,
+        version=version,
+        shape=night.shape,
+        baseline=" ".join(baselines),
+        verdict=verdict,
+        build_name=names[night.build_id],
+        baseline_name=" and ".join(names.get(build, build) for build in baselines),
+    )
