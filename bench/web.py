@@ -1,10 +1,13 @@
-"""Measure how long the server takes for each page: `nexmark bench web`.
+"""Measure how long the server takes for each page, and a site for all: `nexmark bench web`.
 
 Makes a results database of 400 nights with 23 queries and 10 repetitions each (5 pairs), and asks
 for every page several times. Prints the medians of CPU and wall-clock time, and the longest
 wall-clock time. The exit code is 1 if a page takes more CPU time than its limit. The wall-clock
 time has no limit: a page waits only for the database, which is a file, so this time mostly shows
 what else the machine does.
+
+Then writes the site of all nights twice, and prints its size and the wall-clock times. The exit
+code is 1, too, if the first time or the size is beyond its limit.
 """
 
 from __future__ import annotations
@@ -21,11 +24,13 @@ from typing import Any
 from bench.arguments import Parser, whole
 from bench.web_nights import SLOWER, fill
 from nexmark.config.fields import STANDARD_QUERIES
-from nexmark.store import open_store
+from nexmark.store import Store, open_store
 from nexmark.web.auth import AirflowAccess
 
 LIMIT_MS = 300
 """The most CPU time of the server for a page, in milliseconds."""
+SITE_S, SITE_MB = 60, 100
+"""The most time and room of a site of 400 nights."""
 
 
 class Anyone(AirflowAccess):
@@ -79,6 +84,10 @@ def pages_of(run: str) -> Iterator[tuple[str, str]]:
     yield "Nights, last page", "/nights?page=8"
     yield "Query, red", f"{night}/query/{SLOWER[0]}"
     yield "Query, green", f"{night}/query/q0"
+    yield "Nights, filtered", "/nights?red=1&search=4.3.0"
+    yield "Queries", "/queries"
+    yield "Queries, summed", "/queries?since=first&sort=since"
+    yield "Query, all nights", f"/query/{SLOWER[0]}"
     yield "Builds", "/builds"
     yield "Compare", f"/compare?new={'39' + 'b' * 14}&old={'38' + 'b' * 14}"
     yield "Sign-off", "/signoffs"
@@ -101,6 +110,7 @@ def main(arguments: list[str] | None = None) -> int:
         queries = STANDARD_QUERIES[:23]
         with open_store(url) as store:
             run = fill(store, options.nights, queries, options.pairs)
+            elapsed, size_of_site = _site(store, Path(directory) / "site")
         size = (Path(directory) / "results.db").stat().st_size / 1e6
         print(
             f"{options.nights} nights x {len(queries)} queries x {2 * options.pairs} repetitions, "
@@ -109,7 +119,26 @@ def main(arguments: list[str] | None = None) -> int:
         slow = [name for name, cpu in _measure(url, run, options.times) if cpu > LIMIT_MS]
     if slow:
         print(f"slower than {LIMIT_MS} ms: {', '.join(slow)}", file=sys.stderr)
-    return 1 if slow else 0
+    large = elapsed > SITE_S or size_of_site > SITE_MB
+    if large:
+        print(f"the site: more than {SITE_S} s or {SITE_MB} MB", file=sys.stderr)
+    return 1 if slow or large else 0
+
+
+def _site(store: Store, directory: Path) -> tuple[float, float]:
+    """Write the site twice, and print its figures; return the seconds of the first time, and MB."""
+    from nexmark.static_site.site_files import write_site
+
+    times = []
+    for _ in range(2):
+        before = time.perf_counter()
+        done = write_site(directory, store)
+        times.append(time.perf_counter() - before)
+        if done.problems:
+            raise SystemExit("\n".join(done.problems))
+    size = sum(path.stat().st_size for path in directory.rglob("*") if path.is_file()) / 1e6
+    print(f"site: {done.files} files, {size:.0f} MB, {times[0]:.1f} s; again: {times[1]:.1f} s")
+    return times[0], size
 
 
 def _measure(url: str, run: str, times: int) -> Iterator[tuple[str, float]]:

@@ -94,6 +94,33 @@ def test_a_dag_a_run_and_a_task_have_a_tab(
     page.screenshot(path=artifacts / f"in-airflow{re.sub(r'[^a-z]', '-', tab)}.png")
 
 
+def test_airflows_form_shows_what_matters_and_folds_the_rest(page: Page, ui: Ui) -> None:
+    page.goto(f"{ui.address}/dags/{DAG_ID}")
+    page.get_by_role("button", name="Trigger Dag").first.click()
+    fields = page.locator("[id^=element_]")
+    fields.first.wait_for()
+    shown = [field.get_attribute("id") for field in fields.all() if field.is_visible()]
+    assert shown == ["element_candidate", "element_workload", "element_queries"]
+    page.get_by_role("button", name="Where it runs").click()
+    page.locator("#element_cluster").wait_for()
+
+
+def test_airflow_shows_a_night_as_five_boxes(page: Page, ui: Ui, artifacts: Path) -> None:
+    """Its list, opened, has the queries in the order of measurement: q2 before q10."""
+    page.goto(f"{ui.address}/dags/{DAG_ID}")
+    page.get_by_role("button", name="Show Graph").click()
+    boxes = page.locator(".react-flow__node")
+    boxes.nth(4).wait_for()
+    names = [text.partition("\n")[0] for text in boxes.all_inner_texts()]
+    assert names == ["prepare", "queries", "confirmation", "verdict", "end"]
+    page.screenshot(path=artifacts / "graph-in-airflow.png")
+    rows = ui.airflow.ask(f"/ui/grid/structure/{DAG_ID}")
+    (queries,) = [row["children"] for row in rows if row["id"] == "queries"]
+    labels = [query["label"] for query in queries]
+    assert labels[:3] == ["1. q0", "2. q1", "3. q2"]
+    assert labels.index("11. q10") == 10
+
+
 def test_what_needs_attention_is_first_and_it_can_be_sorted(page: Page, ui: Ui) -> None:
     page.goto(f"{ui.address}/nexmark{of(ui)}")
     names = page.locator("table.night tbody th")
@@ -151,8 +178,9 @@ def test_an_ack_is_recorded_in_the_users_name_and_shown(page: Page, ui: Ui) -> N
     page.goto(f"{ui.address}/nexmark/acks")
     assert "counts" in page.locator("tbody tr").first.inner_text()
     page.locator("td summary").first.click()
-    page.locator("form").get_by_label("Reason").fill("no, it is not")
-    page.locator("form button").click()
+    form = page.locator("form[method=post]")
+    form.get_by_label("Reason").fill("no, it is not")
+    form.get_by_role("button").click()
     page.wait_for_url("**done=withdrawn")
     assert "withdrawn" in page.locator("tbody tr").first.inner_text()
 
@@ -233,6 +261,8 @@ def test_every_page_fits_its_window(
         "builds": "/builds",
         "compare": f"/compare?new={'c430' * 4}&old={'b429' * 4}",
         "signoffs": "/signoffs",
+        "queries": "/queries",
+        "over-time": "/query/q2",
         "gate": "/gate",
         "acks": "/acks",
     }

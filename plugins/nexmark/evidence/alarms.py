@@ -1,33 +1,42 @@
 """The red verdicts of a night by the build with which they began, and acceptances with reasons."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from textwrap import shorten
 
+from nexmark.attribution.differences import conf_differences
+from nexmark.attribution.explained import ConfDifference
 from nexmark.evidence.night_rows import NightRows
-from nexmark.secrets import without_secrets
-from nexmark.store import Store
+from nexmark.model import SUITE, Value, grouped
+from nexmark.store import Store, history
 from nexmark.store.accepting import COUNTS, SUPERSEDED, states
-from nexmark.store.table_rows import AcceptanceRow, NightRow
+from nexmark.store.history import FilterChoices
+from nexmark.store.list_filter import EVERYTHING, ListFilter, has_text
+from nexmark.store.reading import of_one_moment
+from nexmark.store.store import NOT_SHAPE
+from nexmark.store.table_rows import AcceptanceRow, BuildRow, NightRow
 from nexmark.verdict.acks import Alarm, Group, group_by_first_bad
 from nexmark.verdict.verdict import Verdict
 
 NIGHTS = 100
 """The number of earlier nights in which the beginning of an alarm is searched."""
-BUILD = 19
-"""The number of characters of a build's id that are shown; they are enough to tell builds apart."""
+CHANGES = 3
+"""The largest number of changed confs that a line names."""
+WIDTH = 60
+"""The largest number of characters of a value of a conf."""
 
 
-def alarm_lines(store: Store, stored: NightRows) -> list[str]:
-    """Return a line per group of alarms: ``since build 4.3.0 sha256:.. (night ..): q5 1.120``."""
-    return [
-        f"{since_of(store, group)}: {', '.join(map(_alarm, group.alarms))}"
-        for group in alarm_groups(store, stored.night, stored.verdicts)
-    ]
+def alarm_lines(store: Store, groups: Iterable[Group]) -> list[str]:
+    """Return a line per group of alarms: ``since build 4.3.0 .. (night ..): q5 1.120``."""
+    return [f"{since_of(store, group)}: {', '.join(map(_alarm, group.alarms))}" for group in groups]
 
 
 def alarm_groups(store: Store, night: NightRow, verdicts: Sequence[Verdict]) -> list[Group]:
-    """Return the red verdicts on a night, grouped by the build with which each began to be red."""
+    """Return the red verdicts on a night, grouped by what each began with to be red.
+
+    That is a build, or a later night in which the confs or the workload changed.
+    """
     red = {verdict.key for verdict in verdicts if verdict.red}
     if not red:
         return []
@@ -35,15 +44,93 @@ def alarm_groups(store: Store, night: NightRow, verdicts: Sequence[Verdict]) -> 
     queries = {query for query, _ in red}
     nights = [of_night for of_night in store.earlier(night.id, NIGHTS, queries) if of_night]
     builds = store.candidates(of_night[0].night for of_night in nights)
-    history = [(builds[of_night[0].night], of_night) for of_night in nights]
-    return group_by_first_bad([*history, (night.build_id, tonight)])
+    earlier = [(builds[of_night[0].night], of_night) for of_night in nights]
+    groups = group_by_first_bad([*earlier, (night.build_id, tonight)])
+    return [part for group in groups for part in _by_setting(store, group)]
+
+
+def _by_setting(store: Store, group: Group) -> list[Group]:
+    """Split off the alarms that began in a later night in which confs or the workload changed."""
+    of_build, *later = grouped(group.alarms, lambda alarm: alarm.since).values()
+    parts = [of_build]
+    for alarms in later:
+        night, query = store.night(alarms[0].since), alarms[0].verdict.query
+        before = _night_before(store, night, query)
+        if before is not None and _changed_setting(store, night, before, query):
+            parts.append(alarms)
+        else:
+            of_build.extend(alarms)
+    return [replace(group, alarms=tuple(alarms)) for alarms in parts]
 
 
 def since_of(store: Store, group: Group) -> str:
-    """Return the build and night with which a group began: ``since build 4.3.0 .. (night ..)``."""
-    build = store.build(group.build)
-    name = f"{without_secrets(build.version)} {build.id[:BUILD]}"
-    return f"since build {name} (night {group.alarms[0].since})"
+    """Return with what a group of alarms began: a build, confs, a workload, or none of them.
+
+    The first red night is compared with the night before it: ``since build 4.3.0 .. (night ..)``,
+    ``since conf spark.a 2 -> 60 (night ..)``. Without a night before it, the build is named.
+    """
+    alarm = group.alarms[0]
+    build, night = store.build(group.build), store.night(alarm.since)
+    name = f"build {build.name}"
+    before = _night_before(store, night, alarm.verdict.query)
+    changes = [name] if before is None or before.build_id != night.build_id else []
+    if before is not None:
+        changes += _changed_setting(store, night, before, alarm.verdict.query)
+    if changes:
+        return f"since {' and '.join(changes)} (night {night.id})"
+    return f"since night {night.id}, with the same {name}, confs and workload as the night before"
+
+
+def _night_before(store: Store, night: NightRow, query: str) -> NightRow | None:
+    """Return the last comparable night before a night, or else the last one of the same DAG."""
+    for verdicts in store.earlier(night.id, 1, {query}):
+        if verdicts:
+            return store.night(verdicts[0].night)
+    before, _ = history.neighbours(store, night)
+    return None if before is None else store.night(before)
+
+
+def _changed_setting(store: Store, night: NightRow, before: NightRow, query: str) -> list[str]:
+    """Return in words what changed from one night to another in confs and in the workload.
+
+    Args:
+        store: The results database.
+        night: The later night.
+        before: The earlier night.
+        query: The query whose confs are compared; all queries of a night have the same.
+    """
+    query = night.queries[0] if query == SUITE else query
+    new, old = (
+        [
+            row.confs
+            for row in store.repetitions(run, [query], leave_out=("batch_list",))
+            if row.confs
+        ]
+        for run in (night.id, before.id)
+    )
+    confs = _in_words("conf", conf_differences(new, old) if new and old else ())
+    if night.workload != before.workload:
+        return [*confs, f"workload {before.workload} -> {night.workload}"]
+    if night.shape == before.shape:
+        return confs
+    new_spec, old_spec = night.workload_spec, before.workload_spec
+    changes = [
+        ConfDifference(key, str(new_spec.get(key)), str(old_spec.get(key)))
+        for key in sorted((new_spec.keys() | old_spec.keys()) - NOT_SHAPE)
+        if new_spec.get(key) != old_spec.get(key)
+    ]
+    return [*confs, *_in_words(f"workload {night.workload},", changes)]
+
+
+def _in_words(what: str, differences: Sequence[ConfDifference]) -> list[str]:
+    """Return the first differences in words, and the number of the others."""
+    said = [
+        f"{what} {one.name} {shorten(one.baseline or 'unset', WIDTH)} -> "
+        f"{shorten(one.candidate or 'unset', WIDTH)}"
+        for one in differences[:CHANGES]
+    ]
+    more = len(differences) - len(said)
+    return [*said, *([f"{more} more"] if more else [])]
 
 
 def _alarm(alarm: Alarm) -> str:
@@ -58,11 +145,22 @@ class Acknowledged:
     """An acceptance and its state.
 
     ``covers`` is the query of the night whose verdict the acceptance covers, None if there is none.
+    A list of acceptances has the accepted ``build``, the build ``against`` which it was compared,
+    and the ``value`` of the verdict; ``red``: this verdict would have failed its night.
     """
 
     row: AcceptanceRow
     state: str
     covers: str | None = None
+    build: BuildRow | None = None
+    against: BuildRow | None = None
+    value: Value | None = None
+    red: bool = False
+
+    @property
+    def dag(self) -> str:
+        """The DAG of the accepted night."""
+        return self.row.night_id.partition("/")[0]
 
     @property
     def open(self) -> bool:
@@ -70,14 +168,129 @@ class Acknowledged:
         return self.state in (COUNTS, SUPERSEDED)
 
 
+def acknowledged(rows: Sequence[AcceptanceRow], at: datetime) -> list[Acknowledged]:
+    """Return acceptances with their states at a moment, in the given order."""
+    return [Acknowledged(row, state) for row, state in states(rows, at)]
+
+
+@dataclass(frozen=True)
+class AcceptedTogether:
+    """What a person accepted at one moment with one reason, and what has one state since then.
+
+    There is an acceptance for each query, at least one.
+    """
+
+    acks: tuple[Acknowledged, ...]
+
+    @property
+    def first(self) -> Acknowledged:
+        """The acceptance of the first query; the others differ only in query, size and covers."""
+        return self.acks[0]
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """The queries, in the order in which they were accepted."""
+        return tuple(ack.row.query for ack in self.acks)
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """The values of the accepted verdicts, the value that needs attention most first."""
+        values = {ack.value for ack in self.acks if ack.value is not None}
+        return tuple(sorted(values, key=lambda value: value.attention))
+
+    @property
+    def against(self) -> tuple[BuildRow, ...]:
+        """The builds with which the accepted build was compared."""
+        builds = {ack.against.id: ack.against for ack in self.acks if ack.against is not None}
+        return tuple(builds.values())
+
+    @property
+    def covers(self) -> tuple[str, ...]:
+        """The queries of the night whose verdicts it covers."""
+        return tuple(ack.covers for ack in self.acks if ack.covers)
+
+    @property
+    def sizes(self) -> tuple[float, ...]:
+        """The smallest and the largest ratio; one if they are the same, none if none is known."""
+        known = [ack.row.size for ack in self.acks if ack.row.size is not None]
+        return tuple(sorted({min(known), max(known)})) if known else ()
+
+
+def together(acks: Iterable[Acknowledged]) -> list[AcceptedTogether]:
+    """Return acceptances with one row for what was accepted together, in the order of the first."""
+    groups = grouped(acks, _what_is_shared).values()
+    return [AcceptedTogether(tuple(sorted(group, key=lambda ack: ack.row.id))) for group in groups]
+
+
+def _what_is_shared(ack: Acknowledged) -> tuple[object, ...]:
+    """Return what acceptances have in common that are one row for people."""
+    row, withdrawal = ack.row, ack.row.withdrawal
+    taken_back = withdrawal and (withdrawal.withdrawn, withdrawal.who, withdrawal.reason)
+    return row.night_id, row.accepted, ack.state, taken_back
+
+
 def acks_of(store: Store, dags: Collection[str]) -> list[Acknowledged]:
     """Return the acceptances of the nights of some DAGs, the newest first."""
-    newest_first = states(store.acceptances(), datetime.now(UTC))[::-1]
-    return [
-        Acknowledged(row, state)
-        for row, state in newest_first
-        if row.night_id.partition("/")[0] in dags
-    ]
+    newest_first = acknowledged(store.acceptances(), datetime.now(UTC))[::-1]
+    return [ack for ack in newest_first if ack.row.night_id.partition("/")[0] in dags]
+
+
+@dataclass(frozen=True)
+class AcksPage:
+    """The acceptances that the filter ``wanted`` lets through, the newest first.
+
+    ``total`` is the number of all acceptances that the user may see.
+    """
+
+    acks: tuple[Acknowledged, ...]
+    total: int
+    wanted: ListFilter
+    choices: FilterChoices
+
+    @property
+    def groups(self) -> list[AcceptedTogether]:
+        """The acceptances with one row for what was accepted together."""
+        return together(self.acks)
+
+
+@of_one_moment
+def acks_page(store: Store, dags: Collection[str], wanted: ListFilter = EVERYTHING) -> AcksPage:
+    """Return the list of the acceptances of the nights of some DAGs."""
+    acks = _with_verdicts(store, acks_of(store, dags))
+    choices = FilterChoices(
+        sorted({ack.row.engine for ack in acks}),
+        sorted({ack.row.workload for ack in acks}),
+        sorted({ack.row.who for ack in acks}),
+    )
+    shown = tuple(ack for ack in acks if _is_wanted(ack, wanted))
+    return AcksPage(shown, len(acks), wanted, choices)
+
+
+def _with_verdicts(store: Store, acks: Collection[Acknowledged]) -> list[Acknowledged]:
+    """Return acceptances with the verdicts that they accepted, and the builds of these."""
+    verdicts = history.accepted_verdicts(store)
+    named = {ack.row.build_id for ack in acks} | {one.against for one in verdicts.values()}
+    builds = {build.id: build for build in store.builds(filter(None, named))}
+    with_verdicts = []
+    for ack in acks:
+        if (verdict := verdicts.get(ack.row.id)) is not None:
+            against = builds.get(verdict.against or "")
+            ack = replace(ack, against=against, value=verdict.value, red=verdict.bad)
+        with_verdicts.append(replace(ack, build=builds.get(ack.row.build_id or "")))
+    return with_verdicts
+
+
+def _is_wanted(ack: Acknowledged, wanted: ListFilter) -> bool:
+    """Tell whether a filter lets an acceptance through."""
+    row = ack.row
+    asked = (wanted.engine, wanted.workload, wanted.by)
+    named = zip(asked, (row.engine, row.workload, row.who), strict=True)
+    if any(name and name != value for name, value in named) or (wanted.red and not ack.red):
+        return False
+    texts = [row.query, row.reason, row.link, row.who, row.cluster, row.night_id, ack.state]
+    for build in (ack.build, ack.against):
+        texts += [build.id, build.version, build.source, build.revision] if build else []
+    return has_text(wanted.search, texts)
 
 
 def acks_for(stored: NightRows) -> list[Acknowledged]:

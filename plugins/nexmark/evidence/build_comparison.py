@@ -3,14 +3,15 @@
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, median
 from typing import TypeAlias
 
-from nexmark.evidence.night_list import NightLine, lines_of
+from nexmark.evidence.night_list import RED, NightLine, lines_of, with_builds
 from nexmark.model import CPU, grouped
 from nexmark.store import Store, history
-from nexmark.store.history import ListedNight, MeasuredBuild
+from nexmark.store.history import FilterChoices, ListedNight, MeasuredBuild
+from nexmark.store.list_filter import EVERYTHING, ListFilter
 from nexmark.store.reading import of_one_moment
 from nexmark.verdict.verdict import Verdict
 
@@ -48,7 +49,7 @@ class BuildComparison:
     """Two builds, with a line per query; the lines with the largest change come first.
 
     ``paired`` is the number of queries that were measured in pairs, ``mean`` the geometric mean of
-    the ratios. ``new_nights`` and ``old_nights`` count the nights of each build.
+    the ratios.
     """
 
     new: MeasuredBuild
@@ -56,23 +57,58 @@ class BuildComparison:
     lines: tuple[Compared, ...]
     paired: int
     mean: float | None
-    new_nights: int
-    old_nights: int
+
+
+BuildLine: TypeAlias = tuple[MeasuredBuild, NightLine | None]
+"""A build, and the last night in which it was the candidate; None if it was only a baseline."""
+
+
+@dataclass(frozen=True)
+class BuildsPage:
+    """The list of builds that the filter ``wanted`` lets through."""
+
+    lines: tuple[BuildLine, ...]
+    wanted: ListFilter
+    choices: FilterChoices
+
+
+@of_one_moment
+def builds_page(store: Store, dags: Collection[str], wanted: ListFilter = EVERYTHING) -> BuildsPage:
+    """Return the list of the builds that nights of some DAGs measured."""
+    lines = build_lines(store, dags, wanted)
+    return BuildsPage(tuple(lines), wanted, history.filter_choices(store, dags))
 
 
 @of_one_moment
 def build_lines(
-    store: Store, dags: Collection[str]
-) -> list[tuple[MeasuredBuild, NightLine | None]]:
+    store: Store, dags: Collection[str], wanted: ListFilter = EVERYTHING
+) -> list[BuildLine]:
     """Return the builds, the one that was measured last first.
 
-    Each has the last night in which it was the candidate; None if it was only a baseline.
+    Args:
+        store: The results database.
+        dags: The DAGs whose nights count.
+        wanted: Which nights count, and which builds are listed; a build is red if its last night as
+            the candidate is red.
     """
-    builds = history.builds(store, dags)[:SHOWN]
-    nights = history.nights(store, dags, 2 * SHOWN)
+    of_nights = replace(wanted, red=False)
+    builds = history.builds(store, dags, of_nights)
+    nights = history.nights(store, dags, 2 * SHOWN, wanted=replace(of_nights, search=""))
     newest = {night.build_id: night for night in reversed(nights)}
-    lines = {line.night.build_id: line for line in lines_of(store, list(newest.values()))}
-    return [(build, lines.get(build.id)) for build in builds]
+    last = with_builds(store, lines_of(store, list(newest.values())))
+    lines = {line.night.build_id: line for line in last}
+    if wanted.red:
+        builds = [one for one in builds if one.id in lines and lines[one.id].colour == RED]
+    return [(build, lines.get(build.id)) for build in builds[:SHOWN]]
+
+
+@of_one_moment
+def build_named(store: Store, dags: Collection[str], text: str) -> MeasuredBuild | None:
+    """Return the build whose id is a text, or the only one whose id begins so; None for others."""
+    builds = history.builds(store, dags)
+    named = [build for build in builds if build.id == text]
+    named = named or [build for build in builds if text and build.id.startswith(text)]
+    return named[0] if len(named) == 1 else None
 
 
 @of_one_moment
@@ -107,8 +143,6 @@ def compare_builds(
         lines=tuple(lines),
         paired=sum(line.paired for line in lines),
         mean=math.exp(fmean(logs)) if logs else None,
-        new_nights=len(new_nights),
-        old_nights=len(old_nights),
     )
 
 

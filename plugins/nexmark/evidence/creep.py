@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 
 from nexmark.evidence.signoffs import last_release
 from nexmark.model import SUITE, metric_of
-from nexmark.secrets import without_secrets
 from nexmark.store import Store
 from nexmark.store.reading import of_one_moment
 from nexmark.store.table_rows import NightRow
@@ -20,8 +19,8 @@ from nexmark.verdict.baseline_chain import (
     suite_chain,
 )
 
-BUILD = 19
-"""The number of characters of a build's id that are shown; they are enough to tell builds apart."""
+FIRST, RELEASE = "first", "release"
+"""Where a chain may begin: with the first baseline, or with the build that was signed off last."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +96,46 @@ def creeps_of(
     ]
 
 
+@of_one_moment
+def chains_since(store: Store, night: NightRow, metric: str, since: str) -> dict[str, Chain]:
+    """Return by query the chain of builds that leads to the last candidate; see ``chain_of``.
+
+    Queries that nothing links to the beginning have no chain.
+
+    Args:
+        store: The results database.
+        night: The last night.
+        metric: The metric.
+        since: With which build the chain begins: ``first`` for the first baseline, ``release`` for
+            the build that was signed off last, a day for the baseline of this day, or the id of a
+            build.
+    """
+    release, day = None, None
+    if since == RELEASE:
+        release = last_release(store, night)
+        if release is None:
+            return {}
+    elif is_day(since):
+        day = since
+    elif since != FIRST:
+        release = SignedOffBuild(since, "")
+    links = store.links(night.id, metric)
+    chains = {query: chain_of(of_query, release, day=day) for query, of_query in links.items()}
+    return {
+        query: chain
+        for query, chain in chains.items()
+        if chain is not None and chain.signed_off == (release is not None)
+    }
+
+
+def is_day(text: str) -> bool:
+    """Tell whether a text is a day: 2026-10-01."""
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
 def _chains(
     links: Iterable[list[Link]], release: SignedOffBuild | None, day: str | None
 ) -> list[Chain]:
@@ -138,7 +177,6 @@ def _creep(chain: Chain, is_last: bool, names: Mapping[str, str], way: tuple[str
 def _names(
     store: Store, links: Iterable[Iterable[Link]], release: SignedOffBuild | None
 ) -> dict[str, str]:
-    """Return the version and the short id of each build that was a baseline."""
+    """Return by id the name of each build that was a baseline."""
     builds = {link.baseline for of_query in links for link in of_query}
-    rows = store.builds(builds | ({release.build} if release else set()))
-    return {row.id: f"{without_secrets(row.version)} {row.id[:BUILD]}" for row in rows}
+    return store.build_names(builds | ({release.build} if release else set()))

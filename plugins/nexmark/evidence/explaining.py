@@ -18,13 +18,13 @@ from nexmark.attribution.explained import Attribution, CostChange, Observed, Pla
 from nexmark.evidence.night_rows import NightRows
 from nexmark.evidence.pairs import arms_of
 from nexmark.evidence.rows import Row
-from nexmark.model import ARMS, MIN_PAIRS, SUITE, WALL, Arm, grouped
+from nexmark.model import ARMS, MIN_PAIRS, SUITE, WALL, Arm, Mode, grouped
 from nexmark.secrets import shown as hidden
 from nexmark.secrets import without_secrets
 from nexmark.store import Store
 from nexmark.store.gate_rows import observed, plan_of
 from nexmark.store.records import plan_id
-from nexmark.store.table_rows import RepetitionRow
+from nexmark.store.table_rows import NightRow, RepetitionRow
 from nexmark.verdict.verdict import Verdict
 
 EXPLAINED = 3
@@ -301,15 +301,19 @@ def _one_or_few(
 
 
 def reproduce(store: Store, stored: NightRows, query: str) -> str:
-    """Return the command that measures the candidate of a query again, against the same build.
+    """Return the command that measures the candidate of a query again, against the same baseline.
 
-    If the night compared the query with nothing, the command measures the candidate alone. The
-    command does not have the passwords in the URLs of builds: a person has to put them in again.
+    A night in pairs is measured again in pairs with the same build. A night by bounds is judged
+    again by bounds: pairs would run both builds with the confs of today, and so could not show what
+    changed because the accepted run had other confs. If the night compared the query with
+    nothing, the command measures the candidate alone. The command does not have the passwords in
+    the URLs of builds: a person has to put them in again.
     """
     night = stored.night
     options = {
         "--build": store.build(night.build_id).source,
-        "--against": _against(store, stored, query),
+        "--against": _against(store, night, query),
+        "--mode": Mode.BOUNDS.value if night.mode == Mode.BOUNDS else "",
         "--queries": ",".join(night.queries) if query == SUITE else query,
         "--workload": night.workload,
         "--cluster": night.cluster,
@@ -327,12 +331,8 @@ def reproduce(store: Store, stored: NightRows, query: str) -> str:
     return shlex.join(words)
 
 
-def _against(store: Store, stored: NightRows, query: str) -> str:
-    """Return the source of the build with which a query was compared; "" if there is none."""
-    builds = stored.night.baselines or {}
+def _against(store: Store, night: NightRow, query: str) -> str:
+    """Return the source of the build that was the baseline arm of a query; "" without one."""
+    builds = night.baselines or {}
     build = next(iter(builds.values()), None) if query == SUITE else builds.get(query)
-    if build is None:
-        verdict = stored.deciding(query)
-        run = verdict.baseline_run if verdict else None
-        build = store.night(run).build_id if run else None
-    return store.build(str(build)).source if build else ""
+    return "" if build is None else store.build(str(build)).source

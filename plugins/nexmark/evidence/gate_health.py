@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean, median
+from statistics import median
 
 from nexmark.evidence.night_rows import NightRows
 from nexmark.model import CPU, FIRST_ROUND, Mode, grouped, median_of, round_group
@@ -149,10 +149,11 @@ def _series(store: Store, nights: Sequence[ListedNight]) -> Iterator[ComparedNig
 class NightHost:
     """One host in a night, as the canary measured it; None where there is no reading.
 
-    ``drift`` is the mean of a timing after the queries, divided by its mean before them. It is the
-    drift furthest from 1 among the timings that do not wait for a disk or for a turn on a CPU;
-    ``timing`` is the name of this timing. ``steal_percent``, ``load`` and ``throttled`` are the
-    largest readings.
+    ``drift`` is the median of a timing after the queries, divided by its median before them, as the
+    grade of the night compares them: around each query and round, the drift furthest from 1.
+    ``timing`` is the name of the timing that the grade names, if it names one of this host, else of
+    the timing that moved most among those that do not wait for a disk or for a turn on a CPU.
+    ``steal_percent``, ``load`` and ``throttled`` are the largest readings.
     """
 
     name: str
@@ -161,6 +162,11 @@ class NightHost:
     steal_percent: float | None
     load: float | None
     throttled: float | None
+
+    @property
+    def apart(self) -> float | None:
+        """How far apart the medians are, in the words of the grade: 0.158 for 15.8 %."""
+        return None if self.drift is None else _distance(self.drift) - 1
 
 
 @dataclass(frozen=True)
@@ -208,25 +214,23 @@ def host_facts(night: NightRow) -> Mapping[str, Mapping[str, object]]:
     return RunDirectory(Path(night.directory)).hosts()
 
 
-def hosts_of(rows: Sequence[CanaryRow]) -> list[NightHost]:
-    """Return the hosts of a night from the readings of its canary."""
-    from nexmark.verdict.eligibility import WAITING, is_level
+def hosts_of(rows: Sequence[CanaryRow], reason: str | None = None) -> list[NightHost]:
+    """Return the hosts of a night from the readings of its canary.
 
-    readings, hosts = _readings(rows), []
-    for name in sorted({row.host for row in rows}):
-        of_host = {
-            (metric, moment): values
-            for (host, metric, moment), values in readings.items()
-            if host == name
-        }
-        means = {place: fmean(values) for place, values in of_host.items()}
-        drifts = {
-            metric: after / before
-            for (metric, moment), before in means.items()
-            if moment == "before" and not (is_level(metric) or metric.startswith(WAITING))
-            if before and (after := means.get((metric, "after")))
-        }
-        timing = max(drifts, key=lambda metric: max(drifts[metric], 1 / drifts[metric]), default="")
+    ``reason`` is the reason of the grade, which names a reading; None if there is none.
+    """
+    from nexmark.verdict.eligibility import WAITING
+
+    hosts = []
+    for name, of_host in sorted(grouped(rows, lambda row: row.host).items()):
+        drifts = _drifts(of_host)
+        named = [
+            timing
+            for timing in drifts
+            if (reason or "").startswith(f"canary {timing}{f' on {name}' if name else ''}: ")
+        ]
+        busy = [timing for timing in drifts if not timing.startswith(WAITING)]
+        timing = max(named or busy, key=lambda one: _distance(drifts[one]), default="")
         hosts.append(
             NightHost(
                 name=name,
@@ -240,7 +244,30 @@ def hosts_of(rows: Sequence[CanaryRow]) -> list[NightHost]:
     return hosts
 
 
-def _largest(readings: Mapping[tuple[str, str], Sequence[float]], metric: str) -> float | None:
+def _drifts(rows: Iterable[CanaryRow]) -> dict[str, float]:
+    """Return the drift of each timing of a host: of the groups, the drift furthest from 1."""
+    from nexmark.verdict.eligibility import is_level
+
+    drifts: dict[str, float] = {}
+    for of_group in grouped(rows, lambda row: row.group).values():
+        medians = {
+            (metric, moment): median(values)
+            for (_, metric, moment), values in _readings(of_group).items()
+        }
+        for (metric, moment), before in medians.items():
+            after = medians.get((metric, "after"))
+            if moment != "before" or is_level(metric) or not before or not after:
+                continue
+            drifts[metric] = max(drifts.get(metric, 1.0), after / before, key=_distance)
+    return drifts
+
+
+def _distance(drift: float) -> float:
+    """Return how far a drift is from 1; half is as far as twice."""
+    return max(drift, 1 / drift)
+
+
+def _largest(rows: Iterable[CanaryRow], metric: str) -> float | None:
     """Return the largest reading of a metric at any moment; None if there is no reading."""
-    of_metric = (values for (name, _), values in readings.items() if name == metric)
-    return max((value for values in of_metric for value in values), default=None)
+    values = (row.value for row in rows if row.metric == metric and row.value is not None)
+    return max(values, default=None)

@@ -6,8 +6,10 @@ from datetime import UTC, datetime
 from typing import TypeAlias
 
 from nexmark.attribution.explained import Attribution
+from nexmark.commits.source_changes import SourceChange
 from nexmark.evidence import gate_health
-from nexmark.evidence.alarms import Acknowledged, acks_for, alarm_lines
+from nexmark.evidence.alarms import Acknowledged, acks_for, alarm_groups, alarm_lines
+from nexmark.evidence.changed_source import changed_source
 from nexmark.evidence.explaining import attribution_lines, attributions, confs_by_arm, reproduce
 from nexmark.evidence.night_list import GREEN, NOT_COMPARED, NOT_JUDGED, RED, ValueLook, look
 from nexmark.evidence.night_rows import NightRows, night_rows
@@ -23,6 +25,8 @@ from nexmark.evidence.summary import (
     watch_lines,
 )
 from nexmark.model import CPU, METRICS, PROFILED, SUITE, WALL, Metric, Value, grouped, metric_of
+from nexmark.night.night_progress import duration
+from nexmark.secrets import shown_build
 from nexmark.store import Store, history
 from nexmark.store.accepting import confs_of_candidate
 from nexmark.store.reading import of_one_moment
@@ -35,6 +39,8 @@ PENDING = SignOffDecision()
 """The decision on a sign-off before a person has decided."""
 _NOTABLE = frozenset({Value.WATCH, Value.FASTER})
 """The verdicts on the wall-clock time that a line of a night shows."""
+_GATE = "Gate: "
+"""The begin of the lines of a report that say how far the measurement can be trusted."""
 STATE_BYTES = "state_bytes_max"
 """The column of a repetition that has the largest size of its state, in bytes."""
 
@@ -45,8 +51,9 @@ class Report:
 
     ``lines`` say what happened, why, and what to do next. Between them is a line on each red query
     that can be explained; the last ones say how far the measurement can be trusted. ``alarms`` say
-    with which build each alarm began, ``upgrades`` whether running queries survive an upgrade to
-    the candidate.
+    with which build each alarm began, ``source_changes`` what changed in its source, ``upgrades``
+    whether running queries survive an upgrade to the candidate. The page of the night, the terminal
+    and every message begin with the ``answer`` and the ``statements``.
     """
 
     night: NightRow
@@ -54,7 +61,50 @@ class Report:
     lines: tuple[str, ...]
     failed: bool
     alarms: tuple[str, ...] = ()
+    source_changes: tuple[SourceChange, ...] = ()
     upgrades: Upgrades = field(default_factory=Upgrades)
+
+    @property
+    def colour(self) -> str:
+        """The colour of the night: GREEN, RED, NOT COMPARED or NOT JUDGED."""
+        if not any(row.verdict for row in self.rows):
+            return NOT_JUDGED
+        if self.failed:
+            return RED
+        return NOT_COMPARED if nothing_compared(self.rows) else GREEN
+
+    @property
+    def answer(self) -> str:
+        """What happened, as a sentence without the word for the colour."""
+        what = self.lines[0].partition(": ")[2]
+        return what[:1].upper() + what[1:]
+
+    @property
+    def statements(self) -> tuple[tuple[str, str], ...]:
+        """Why it happened, what to do next, and since when: pairs of a topic and a text."""
+        topics = (line.partition(": ") for line in self.lines[1:] if not line.startswith(_GATE))
+        since = (("Since", line.removeprefix("since ")) for line in self.alarms)
+        return (*((topic, text) for topic, _, text in topics), *since)
+
+    @property
+    def first_lines(self) -> tuple[str, ...]:
+        """The answer and the statements as lines of a text."""
+        return (self.lines[0], *(f"{topic}: {text}" for topic, text in self.statements))
+
+    @property
+    def trust(self) -> tuple[str, ...]:
+        """How far the measurement can be trusted, in sentences."""
+        return tuple(line.removeprefix(_GATE) for line in self.lines if line.startswith(_GATE))
+
+    @property
+    def text_lines(self) -> tuple[str, ...]:
+        """All that a text says below the table.
+
+        These are the first lines, what changed in the source, the trust, and the upgrades.
+        """
+        changed = [line for change in self.source_changes for line in change.lines]
+        trust = [_GATE + line for line in self.trust]
+        return (*self.first_lines, *changed, *trust, *self.upgrades.lines)
 
     def heading(self) -> str:
         """Return what was measured, in one line."""
@@ -70,11 +120,44 @@ class Report:
 
 
 @dataclass(frozen=True)
+class Cost:
+    """What the timed repetitions of a night cost.
+
+    ``wall_s`` are the seconds from the start of the first to the end of the last of them,
+    ``steady_s`` the seconds of their steady states: the rest is the start of applications, other
+    measurements between them, and waiting.
+    """
+
+    repetitions: int
+    wall_s: float
+    steady_s: float
+
+    @property
+    def words(self) -> str:
+        """The cost in words: ``96 applications in 2:13:00, 61 % of it steady measured work``."""
+        share = f"{self.steady_s / max(self.wall_s, 1.0):.0%} of it steady measured work"
+        return f"{self.repetitions} timed applications in {duration(self.wall_s)}, {share}"
+
+
+def cost_of(repetitions: Iterable[RepetitionRow]) -> Cost | None:
+    """Return the cost of a night from its repetitions; None if none was measured."""
+    spans = [
+        (row.start, row.end, row.steady_wall_s or 0.0)
+        for row in repetitions
+        if row.start is not None and row.end is not None
+    ]
+    if not spans:
+        return None
+    starts, ends, steady = zip(*spans, strict=True)
+    return Cost(len(spans), max(ends) - min(starts), sum(steady))
+
+
+@dataclass(frozen=True)
 class BuildRole:
     """A build of a night: the candidate, or a baseline of some ``queries``.
 
     ``run`` is the accepted run with which the queries are compared, if the night has no baseline
-    arm.
+    arm. ``revision`` is the commit that the build was made from, None if that is not known.
     """
 
     role: str
@@ -83,6 +166,12 @@ class BuildRole:
     source: str
     queries: tuple[str, ...]
     run: str | None = None
+    revision: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The build for people: version and origin first, then the id, without secrets."""
+        return shown_build(self.version, self.source, self.id)
 
 
 @dataclass(frozen=True)
@@ -150,6 +239,7 @@ class NightEvidence(CommonEvidence):
     self_tests: gate_health.SelfTests
     reproduce: Mapping[str, str]
     attributions: Mapping[str, Attribution]
+    cost: Cost | None
 
     @property
     def metric(self) -> Metric:
@@ -210,27 +300,21 @@ def report_of(
     rows, suite = rows_of(stored), stored.suite
     upgrades = Upgrades(tuple(stored.compatibility))
     tests = gate_health.self_tests_of(store, stored) if tests is None else tests
-    what, why, after = summary(stored.night, rows, suite, upgrades.red)
+    names = store.build_names((stored.night.baselines or {}).values())
+    what, why, after = summary(stored.night, rows, suite, upgrades.red, names)
     explained = attribution_lines(store, stored, rows)
     watched = watch_lines(rows, suite)
-    lines = (what, why, *explained, *watched, after, *health(stored.night, rows, tests))
+    lines = (what, why, *explained, *watched, after, *health(stored.night, rows, tests, names))
+    groups = alarm_groups(store, stored.night, stored.verdicts)
     return Report(
         night=stored.night,
         rows=tuple(rows),
         lines=lines,
         failed=failed(rows, suite),
-        alarms=tuple(alarm_lines(store, stored)),
+        alarms=tuple(alarm_lines(store, groups)),
+        source_changes=tuple(changed_source(store, stored, groups)),
         upgrades=upgrades,
     )
-
-
-def _colour(report: Report) -> str:
-    """Return the colour of a night: GREEN, RED, NOT COMPARED or NOT JUDGED."""
-    if not any(row.verdict for row in report.rows):
-        return NOT_JUDGED
-    if report.failed:
-        return RED
-    return NOT_COMPARED if nothing_compared(report.rows) else GREEN
 
 
 @of_one_moment
@@ -260,12 +344,12 @@ def night_evidence(
         night=night,
         report=report,
         decision=decision,
-        colour=_colour(report),
+        colour=report.colour,
         lines=tuple(lines_of(report.rows, verdicts, arms)),
         builds=tuple(builds_of(store, night, verdicts)),
         verdicts=tuple(verdicts),
         validations=tuple(stored.validations),
-        hosts=tuple(gate_health.hosts_of(stored.canaries)),
+        hosts=tuple(gate_health.hosts_of(stored.canaries, night.grade_reason)),
         host_names=tuple(sorted({host for row in repetitions for host in row.hosts or ()})),
         host_facts=gate_health.host_facts(night),
         canary=tuple(gate_health.canary_of(stored.canaries)),
@@ -276,6 +360,7 @@ def night_evidence(
             row.query: reproduce(store, stored, row.query) for row in report.rows if row.red
         },
         attributions=attributions(store, stored, night.queries) if deep else {},
+        cost=cost_of(repetitions),
         before=before,
         after=after,
     )
@@ -311,15 +396,17 @@ def builds_of(store: Store, night: NightRow, verdicts: Iterable[Verdict]) -> lis
             build = store.night(verdict.baseline_run).build_id
             compared.setdefault((build, verdict.baseline_run), []).append(verdict.query)
     rows = store.builds({night.build_id, *(build for build, _ in compared)})
-    builds = {row.id: (row.version, row.source) for row in rows}
-    unknown = ("", "")
-    candidate = builds.get(night.build_id, unknown)
+    builds = {row.id: row for row in rows}
+
+    def role_of(role: str, build: str, queries: Iterable[str], run: str | None) -> BuildRole:
+        row = builds.get(build)
+        known = (row.version, row.source) if row else ("", "")
+        revision = row.revision if row else None
+        return BuildRole(role, build, *known, tuple(queries), run, revision)
+
     return [
-        BuildRole("candidate", night.build_id, *candidate, tuple(night.queries)),
-        *(
-            BuildRole("baseline", build, *builds.get(build, unknown), tuple(queries), run)
-            for (build, run), queries in compared.items()
-        ),
+        role_of("candidate", night.build_id, night.queries, None),
+        *(role_of("baseline", build, queries, run) for (build, run), queries in compared.items()),
     ]
 
 

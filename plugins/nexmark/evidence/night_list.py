@@ -6,17 +6,20 @@ does not continue the series of nights, so it is not among them.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
 from itertools import groupby
-from typing import TypeAlias
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
 
 from nexmark.model import Value, grouped
 from nexmark.store import Store, history
-from nexmark.store.accepting import WITHDRAWN, states
-from nexmark.store.history import AnyNight, Judged, ListedNight, Tally
+from nexmark.store.accepting import EXPIRED, WITHDRAWN, states
+from nexmark.store.history import AnyNight, FilterChoices, Judged, ListedNight, Tally
+from nexmark.store.list_filter import EVERYTHING, ListFilter
 from nexmark.store.reading import of_one_moment
-from nexmark.store.table_rows import AcceptanceRow
+from nexmark.store.table_rows import AcceptanceRow, BuildRow
+from nexmark.verdict.verdict import Verdict
 
 GREEN, RED, NOT_JUDGED = "GREEN", "RED", "NOT JUDGED"
 NOT_COMPARED = "NOT COMPARED"
@@ -58,15 +61,29 @@ _KNOWN = 20
 """This is added to the rank of an accepted verdict, which so comes after the open ones."""
 
 
-def look(value: Value | None, *, known: bool = False) -> ValueLook:
-    """Return how a verdict looks; ``known``: whether a person has accepted it."""
+def look(value: Value | None, *, known: bool = False, decides: bool = True) -> ValueLook:
+    """Return how a verdict looks.
+
+    Args:
+        value: The value of the verdict; None if there is no verdict.
+        known: Whether a person has accepted it.
+        decides: Whether it can fail the night; a verdict that only informs is never red.
+    """
     if value is None:
         return _UNJUDGED
     shape, tone = _SHAPES[value]
     meaning = f"{value.meaning[0].upper()}{value.meaning[1:]}."
     if known:
         return ValueLook(f"{value} (accepted)", shape, "calm", value.attention + _KNOWN, meaning)
+    if tone == "bad" and not decides:
+        return ValueLook(value, shape, "calm", value.attention, f"{meaning} It only informs.")
     return ValueLook(value, shape, tone, value.attention, meaning)
+
+
+def look_of(verdict: Verdict) -> ValueLook:
+    """Return how a verdict looks, whether it decides or informs."""
+    known = verdict.acceptance is not None
+    return look(verdict.value, known=known, decides=verdict.decides)
 
 
 def legend() -> list[ValueLook]:
@@ -82,73 +99,109 @@ PAGE = 50
 class NightLine:
     """A night in a list.
 
-    ``counts`` has the number of verdicts by value, the worst value first. ``known`` is the number
-    of accepted red verdicts, ``suite`` the ratio of the whole suite.
+    ``build`` is its candidate. ``counts`` has the number of verdicts by value, the worst value
+    first. ``known`` is the number of accepted red verdicts, ``suite`` the ratio of the whole suite.
+    ``against`` are the builds that were compared with the candidate, where the list names them.
     """
 
     night: AnyNight
+    build: BuildRow
     colour: str
     counts: tuple[tuple[ValueLook, int], ...]
     known: int
     suite: float | None
+    against: tuple[BuildRow, ...] = ()
 
 
 @dataclass(frozen=True)
 class NightsPage:
-    """One page of the list of nights; ``page`` is its number, from 1 to ``pages``."""
+    """One page of the list of nights; ``page`` is its number, from 1 to ``pages``.
+
+    ``total`` is the number of nights that the filter ``wanted`` lets through.
+    """
 
     lines: tuple[NightLine, ...]
     page: int
     pages: int
     total: int
+    wanted: ListFilter
+    choices: FilterChoices
 
 
 @of_one_moment
-def nights_page(store: Store, dags: Collection[str], page: int = 1) -> NightsPage:
-    """Return a page of the list of nights of some DAGs."""
-    total = history.count_nights(store, dags)
+def nights_page(
+    store: Store, dags: Collection[str], page: int = 1, wanted: ListFilter = EVERYTHING
+) -> NightsPage:
+    """Return a page of the list of nights of some DAGs.
+
+    Args:
+        store: The results database.
+        dags: The DAGs whose nights are listed.
+        page: The number of the page, from 1; a number out of range gives the nearest page.
+        wanted: Which of the nights are listed.
+    """
+    total = history.count_nights(store, dags, wanted)
     pages = max(1, -(-total // PAGE))
     page = min(max(1, page), pages)
-    rows = history.nights(store, dags, PAGE, (page - 1) * PAGE)
-    return NightsPage(tuple(lines_of(store, rows)), page, pages, total)
+    rows = history.nights(store, dags, PAGE, (page - 1) * PAGE, wanted=wanted)
+    lines = with_builds(store, lines_of(store, rows))
+    return NightsPage(tuple(lines), page, pages, total, wanted, history.filter_choices(store, dags))
+
+
+def with_builds(store: Store, lines: Collection[NightLine]) -> list[NightLine]:
+    """Return the lines of nights with the builds with which each candidate was compared."""
+    compared = history.compared_builds(store, [line.night.id for line in lines])
+    rows = store.builds(set().union(*compared.values()))
+    builds = {build.id: build for build in rows}
+    return [
+        replace(
+            line,
+            against=tuple(builds[one] for one in compared[line.night.id] if one in builds),
+        )
+        for line in lines
+    ]
 
 
 def lines_of(store: Store, nights: Collection[AnyNight]) -> list[NightLine]:
     """Return the lines of nights, with the verdicts on each night counted."""
     tallies = history.tallies(store, nights)
-    return [_line(night, tallies.get(night.id)) for night in nights]
+    builds = {build.id: build for build in store.builds({night.build_id for night in nights})}
+    return [_line(night, builds[night.build_id], tallies.get(night.id)) for night in nights]
 
 
-def _line(night: AnyNight, tally: Tally | None) -> NightLine:
-    """Return the line of a night; ``tally`` is None if the night is not judged."""
+def _line(night: AnyNight, build: BuildRow, tally: Tally | None) -> NightLine:
+    """Return the line of a night with its candidate; without a ``tally``, it is not judged."""
     if tally is None:
-        return NightLine(night, NOT_JUDGED, (), 0, None)
+        return NightLine(night, build, NOT_JUDGED, (), 0, None)
     counts = [(look(value), number) for value, number in tally.values.items()]
     counts.sort(key=lambda one: one[0].rank)
     colour = RED if tally.red else GREEN
     if colour == GREEN and not tally.compared and set(tally.values) == {Value.NO_BASELINE}:
         colour = NOT_COMPARED
-    return NightLine(night, colour, tuple(counts), tally.known, tally.suite)
+    return NightLine(night, build, colour, tuple(counts), tally.known, tally.suite)
 
 
 NIGHTS = 400
 """The number of newest nights that the first page reads."""
-COLUMNS = 60
-"""The number of nights in the map; the engines share it."""
+COLUMNS = 50
+"""The number of columns in the map; the engines share it. It fits a window of 1280 pixels."""
+_NUMBERS = 3
+"""The columns that an engine's number of the newest night takes the room of."""
 LISTED = 100
 """The number of issues that are listed."""
 LATEST = 10
 """The number of newest nights of an engine among which the last judged one is looked for."""
-OPEN, ACCEPTED, TAKEN_BACK, REAL, NOISE = "open", "accepted", "withdrawn", "real", "noise"
+OPEN, ACCEPTED, REAL, NOISE = "open", "accepted", "real", "noise"
 
 
 @dataclass(frozen=True)
 class Issue:
     """A query that was red in one night, or in several nights in a row, of one DAG and place.
 
-    The ``outcome`` is one of: open (red when the query was last judged), accepted, withdrawn (the
-    acceptance was withdrawn), real (red in two nights or more, or gone with another build), noise
-    (the same build was not red in the next night). ``why`` explains the outcome in words.
+    The ``outcome`` is one of: open (red when the query was last judged, and not accepted, or not
+    any more), accepted, real (red in two nights or more, or gone with another build), noise (the
+    same build was not red in the next night). ``why`` explains the outcome in words. ``build`` is
+    the name of the build with which it began.
     """
 
     query: str
@@ -157,6 +210,7 @@ class Issue:
     nights: int
     outcome: str
     why: str
+    build: str
 
     @property
     def look(self) -> ValueLook:
@@ -174,14 +228,47 @@ class EngineLine:
     """
 
     line: NightLine
-    version: str
     since: Judged | None
     red: tuple[str, ...]
     unjudged: AnyNight | None
 
 
-MapColumn: TypeAlias = tuple[ListedNight, Mapping[str, ValueLook]]
-"""A night in the map, with how the verdict on each query looks."""
+class MapCell(NamedTuple):
+    """How the verdict on a query looks, and its ratio candidate / baseline."""
+
+    look: ValueLook
+    ratio: float | None
+
+
+MapColumn: TypeAlias = tuple[ListedNight, Mapping[str, MapCell]]
+"""A night in the map, with the verdict on each query."""
+
+
+class MapWeek(NamedTuple):
+    """The nights of a week in the map, the newest first; a week begins on its Monday, in UTC."""
+
+    monday: date
+    columns: tuple[MapColumn, ...]
+
+
+@dataclass(frozen=True)
+class EngineMap:
+    """The nights of an engine in the map, by week; the newest week comes first."""
+
+    engine: str
+    weeks: tuple[MapWeek, ...]
+
+    @property
+    def columns(self) -> tuple[MapColumn, ...]:
+        """All nights, the newest first."""
+        return tuple(column for week in self.weeks for column in week.columns)
+
+    @property
+    def newest(self) -> Mapping[str, MapCell]:
+        """The verdicts on the queries of the newest night that has verdicts."""
+        return next((cells for _, cells in self.columns if cells), {})
+
+
 Ack: TypeAlias = tuple[AcceptanceRow, str]
 """An acceptance and its state."""
 
@@ -190,14 +277,13 @@ Ack: TypeAlias = tuple[AcceptanceRow, str]
 class Overview:
     """The first page.
 
-    ``columns`` has the columns of the map by engine, with the newest night on the left.
-    ``issues`` are the newest issues, ``more`` is the number of the others. ``nights`` is the number
-    of nights that were read.
+    ``maps`` has the nights of each engine. ``issues`` are the newest issues, ``more`` is the number
+    of the others. ``nights`` is the number of nights that were read.
     """
 
     engines: tuple[EngineLine, ...]
     queries: tuple[str, ...]
-    columns: tuple[tuple[str, tuple[MapColumn, ...]], ...]
+    maps: tuple[EngineMap, ...]
     issues: tuple[Issue, ...]
     more: int
     nights: int
@@ -214,20 +300,16 @@ def overview(store: Store, dags: Collection[str]) -> Overview:
     all_nights = history.nights(store, dags, NIGHTS)
     nights = [night for night in all_nights if night.teaches]
     accepted = states(store.acceptances(), datetime.now(UTC))
-    issues = issues_of(history.judged(store, nights, reds=True), accepted)
+    reds = history.judged(store, nights, reds=True)
+    issues = issues_of(reds, accepted, store.build_names(red.build for red in reds))
     lines, unjudged = _newest_lines(store, nights)
-    builds = store.builds({line.night.build_id for line in lines})
-    versions = {build.id: build.version for build in builds}
-    engines = [
-        _engine(line, versions.get(line.night.build_id, ""), issues, unjudged.get(line.night.id))
-        for line in lines
-    ]
-    shown = COLUMNS // max(1, len(engines))
-    columns = tuple(_columns(store, engine, nights, shown) for engine in engines)
+    engines = [_engine(line, issues, unjudged.get(line.night.id)) for line in lines]
+    shown = max(1, COLUMNS // max(1, len(engines)) - _NUMBERS)
+    maps = tuple(_map(store, engine, nights, shown) for engine in engines)
     return Overview(
         engines=tuple(engines),
-        queries=_queries([column for _, of_engine in columns for column in of_engine]),
-        columns=columns,
+        queries=_queries([column for one in maps for column in one.columns]),
+        maps=maps,
         issues=tuple(issues[:LISTED]),
         more=max(0, len(issues) - LISTED),
         nights=len(all_nights),
@@ -262,12 +344,17 @@ def _queries(columns: Sequence[MapColumn]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(query for queries in most_first for query in queries))
 
 
-def issues_of(judged: Iterable[Judged], accepted: Sequence[Ack] = ()) -> list[Issue]:
+def issues_of(
+    judged: Iterable[Judged],
+    accepted: Sequence[Ack] = (),
+    names: Mapping[str, str] = MappingProxyType({}),
+) -> list[Issue]:
     """Return the issues with their outcomes, the newest first.
 
     ``judged`` are deciding verdicts, the oldest night first; ``accepted`` has every acceptance with
-    its state. An issue goes on over nights without a verdict on its query, and over nights of
-    another shape or mode: if a query is green on other input, it is not repaired.
+    its state; ``names`` has the names of builds by their ids. An issue goes on over nights without
+    a verdict on its query, and over nights of another shape or mode: if a query is green on other
+    input, it is not repaired.
     """
     acks = grouped(accepted, lambda ack: (_place(ack[0]), ack[0].query))
     issues = []
@@ -277,8 +364,9 @@ def issues_of(judged: Iterable[Judged], accepted: Sequence[Ack] = ()) -> list[Is
         for number, (bad, reds) in enumerate(runs):
             if bad:
                 after = runs[number + 1][1][0] if number + 1 < len(runs) else None
-                outcome, why = _outcome(reds, after, acks.get((place, query), ()))
-                issues.append(Issue(query, reds[0], reds[-1], len(reds), outcome, why))
+                outcome, why = _outcome(reds, after, acks.get((place, query), ()), names)
+                build = names.get(reds[0].build, reds[0].build)
+                issues.append(Issue(query, reds[0], reds[-1], len(reds), outcome, why, build))
     issues.sort(key=lambda issue: (len(issue.query), issue.query))
     return sorted(issues, key=lambda issue: issue.last.started, reverse=True)
 
@@ -287,52 +375,64 @@ def _place(acceptance: AcceptanceRow) -> tuple[str, str, str]:
     return acceptance.engine, acceptance.workload, acceptance.cluster
 
 
-def _outcome(reds: Sequence[Judged], after: Judged | None, acks: Iterable[Ack]) -> tuple[str, str]:
+def _outcome(
+    reds: Sequence[Judged], after: Judged | None, acks: Iterable[Ack], names: Mapping[str, str]
+) -> tuple[str, str]:
     """Return the outcome of red verdicts in a row, and why it is this outcome.
 
-    ``after`` is the verdict of the next night, None if there is none; ``acks`` are on the query.
+    An acceptance that was withdrawn, or that expired before the last of the verdicts, does not
+    cover it: the outcome is as without the acceptance, and the words tell of it.
+
+    Args:
+        reds: The verdicts, the oldest first.
+        after: The verdict of the next night; None if there is none.
+        acks: The acceptances of the query.
+        names: The names of builds by their ids.
     """
     nights, covering = {red.night for red in reds}, {red.acceptance for red in reds}
     of_reds = [ack for ack in acks if ack[0].night_id in nights or ack[0].id in covering]
-    if of_reds:
-        acceptance, state = of_reds[-1]
-        if state != WITHDRAWN:
-            return ACCEPTED, f"by {acceptance.who}: {acceptance.reason}"
+    outcome, why = _without_acceptance(reds, after, names)
+    if not of_reds:
+        return outcome, why
+    acceptance, state = of_reds[-1]
+    if state == WITHDRAWN:
         withdrawal = acceptance.withdrawal
         by = f"by {withdrawal.who}: {withdrawal.reason}" if withdrawal else ""
-        return TAKEN_BACK, f"accepted, and taken back {by}".rstrip()
+        return outcome, f"{why}; accepted, and taken back {by}".rstrip()
+    if state == EXPIRED and not reds[-1].accepted and acceptance.expired(reds[-1].started):
+        ran_out = f"ran out on {acceptance.expires:%Y-%m-%d}"
+        return outcome, f"{why}; the acceptance by {acceptance.who} {ran_out}"
+    return ACCEPTED, f"by {acceptance.who}: {acceptance.reason}"
+
+
+def _without_acceptance(
+    reds: Sequence[Judged], after: Judged | None, names: Mapping[str, str]
+) -> tuple[str, str]:
+    """Return the outcome of red verdicts in a row that nobody accepted, and why it is this one."""
     if after is None:
         return OPEN, "red when it was last judged"
     if after.build != reds[-1].build:
-        return REAL, f"gone with build {after.build[:12]}"
+        return REAL, f"gone with build {names.get(after.build, after.build)}"
     if len(reds) > 1:
         return REAL, f"red in {len(reds)} nights, then gone with the same build"
     return NOISE, "the same build was not red the night after"
 
 
-def _engine(
-    line: NightLine, version: str, issues: Iterable[Issue], unjudged: AnyNight | None
-) -> EngineLine:
+def _engine(line: NightLine, issues: Iterable[Issue], unjudged: AnyNight | None) -> EngineLine:
     """Return the newest judged night of an engine with the issues that are open in it.
 
-    Args:
-        line: The night.
-        version: The version of its candidate.
-        issues: All issues.
-        unjudged: A newer night that has no verdict.
+    ``unjudged`` is a newer night that has no verdict.
     """
     here = [issue for issue in issues if issue.last.night == line.night.id]
-    open_ones = [issue for issue in here if issue.outcome in (OPEN, TAKEN_BACK)]
+    open_ones = [issue for issue in here if issue.outcome == OPEN]
     since = min(
         (issue.first for issue in open_ones), key=lambda verdict: verdict.started, default=None
     )
-    return EngineLine(line, version, since, tuple(issue.query for issue in open_ones), unjudged)
+    return EngineLine(line, since, tuple(issue.query for issue in open_ones), unjudged)
 
 
-def _columns(
-    store: Store, engine: EngineLine, nights: Iterable[ListedNight], most: int
-) -> tuple[str, tuple[MapColumn, ...]]:
-    """Return an engine and its columns in the map, the newest night first.
+def _map(store: Store, engine: EngineLine, nights: Iterable[ListedNight], most: int) -> EngineMap:
+    """Return an engine's part of the map.
 
     Args:
         store: The results database.
@@ -342,8 +442,21 @@ def _columns(
     """
     newest = engine.line.night
     of_engine = [night for night in nights if night.dag_id == newest.dag_id][:most]
-    cells: dict[str, dict[str, ValueLook]] = {night.id: {} for night in of_engine}
+    cells: dict[str, dict[str, MapCell]] = {night.id: {} for night in of_engine}
     for verdict in history.judged(store, of_engine):
-        known = verdict.acceptance is not None
-        cells[verdict.night][verdict.query] = look(verdict.value, known=known)
-    return newest.engine, tuple((night, cells[night.id]) for night in of_engine)
+        seen = look(verdict.value, known=verdict.accepted)
+        cells[verdict.night][verdict.query] = MapCell(seen, verdict.ratio)
+    weeks = groupby(of_engine, key=lambda night: _monday(night.started))
+    return EngineMap(
+        newest.engine,
+        tuple(
+            MapWeek(monday, tuple((night, cells[night.id]) for night in of_week))
+            for monday, of_week in weeks
+        ),
+    )
+
+
+def _monday(moment: datetime) -> date:
+    """Return the Monday of the week of a moment, in UTC."""
+    day = moment.astimezone(UTC).date()
+    return day - timedelta(days=day.weekday())

@@ -16,7 +16,7 @@ from nexmark.night.run_directory import RunDirectory
 from nexmark.store import Store, history
 from nexmark.store.history import AnyNight
 from nexmark.store.reading import of_one_moment
-from nexmark.store.table_rows import BuildRow, NightRow
+from nexmark.store.table_rows import NightRow
 from nexmark.verdict.baseline_chain import SignedOffBuild
 
 SHOWN = 50
@@ -50,13 +50,12 @@ class SignOffDecision:
 
 @dataclass(frozen=True)
 class SignOff:
-    """A sign-off: its night, its build, and the decisions on it, the last decision first.
+    """A sign-off: its night, and the decisions on it, the last decision first.
 
     ``draft``: whether the night has written evidence for the person who decides.
     """
 
     line: NightLine
-    build: BuildRow | None
     decisions: tuple[SignOffDecision, ...]
     draft: bool
 
@@ -74,15 +73,14 @@ class SealedBundle:
 def signoffs_of(store: Store, dags: Collection[str]) -> list[SignOff]:
     """Return the sign-offs among the runs of some DAGs, the newest first."""
     rows = history.nights(store, set(dags) & {SIGNOFF_DAG_ID}, SHOWN)
-    builds = {build.id: build for build in store.builds({row.build_id for row in rows})}
-    return [_signoff(line, builds.get(line.night.build_id)) for line in lines_of(store, rows)]
+    return [_signoff(line) for line in lines_of(store, rows)]
 
 
 @of_one_moment
 def signoff_page(store: Store, night: NightRow) -> tuple[SignOff, list[SealedBundle]]:
     """Return one sign-off, and its bundles, each verified against its checksums."""
     (line,) = lines_of(store, [night])
-    signoff = _signoff(line, store.build(night.build_id))
+    signoff = _signoff(line)
     directory = Path(night.directory)
     return signoff, [_bundle(directory, decision) for decision in signoff.decisions]
 
@@ -172,9 +170,9 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _signoff(line: NightLine, build: BuildRow | None) -> SignOff:
+def _signoff(line: NightLine) -> SignOff:
     decisions = tuple(_decisions(Path(line.night.directory)))
-    return SignOff(line, build, decisions, alarm_file(line.night) is not None)
+    return SignOff(line, decisions, alarm_file(line.night) is not None)
 
 
 def _decisions(directory: Path) -> list[SignOffDecision]:

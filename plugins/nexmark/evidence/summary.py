@@ -1,11 +1,12 @@
 """The lines below the table: what happened, why, what to do next; and the result of upgrades."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import geometric_mean, median
 from textwrap import shorten
+from types import MappingProxyType
 
 from nexmark.evidence.gate_health import SelfTests
 from nexmark.evidence.rows import Row
@@ -48,6 +49,7 @@ def summary(
     rows: Sequence[Row],
     suite: Verdict | None = None,
     broken: Collection[str] = (),
+    names: Mapping[str, str] = MappingProxyType({}),
 ) -> list[str]:
     """Return three lines: what happened, why, and what to do next.
 
@@ -56,6 +58,7 @@ def summary(
         rows: Its rows, one per query.
         suite: The verdict on the suite, if there is one.
         broken: The queries that would not survive the upgrade to the candidate.
+        names: The names of builds by their ids.
     """
     after = _next(night, rows, suite)
     lost = [row for row in rows if row.query in broken and row.red and row.result != "WRONG"]
@@ -63,21 +66,31 @@ def summary(
         plans = RunDirectory(Path(night.directory)).compatibility
         after = f"Next: compare the plans of {lost[0].query} in {plans}; if it is meant to be so: "
         after += _accept(night)
-    return [_what(night, rows, suite), _why(night, rows, suite), after]
+    return [_what(night, rows, suite), _why(night, rows, suite, names), after]
 
 
-def health(night: NightRow, rows: Sequence[Row], tests: SelfTests) -> list[str]:
+def health(
+    night: NightRow,
+    rows: Sequence[Row],
+    tests: SelfTests,
+    names: Mapping[str, str] = MappingProxyType({}),
+) -> list[str]:
     """Return a line on how a night was judged, and a line on the self-tests of the gate.
 
     There is no line if the night was judged by bounds.
+
+    Args:
+        night: The night.
+        rows: Its rows, one per query.
+        tests: The self-tests of the gate that judged it.
+        names: The names of builds by their ids.
     """
     if night.mode == Mode.BOUNDS:
         return []
     parts = [f"mode {night.mode}"]
     pairs = max((row.repetitions or row.pairs for row in rows), default=0)
     if night.baselines:
-        builds = sorted(set(night.baselines.values()))
-        parts.append(f"{pairs} pairs with build {' and '.join(builds)}")
+        parts.append(f"{pairs} pairs with build {' and '.join(_baselines(night, names))}")
         parts += ["the same build: a night A against A"] if night.same_build else []
     if night.grade:
         reason = f" ({night.grade_reason})" if night.grade_reason else ""
@@ -138,8 +151,23 @@ def _what(night: NightRow, rows: Sequence[Row], suite: Verdict | None) -> str:
     return f"NIGHT {'FAILED' if failed(rows, suite) else 'OK'}: {'; '.join(parts)}."
 
 
-def _why(night: NightRow, rows: Sequence[Row], suite: Verdict | None) -> str:
-    """Return the line on why it happened."""
+def _baselines(night: NightRow, names: Mapping[str, str]) -> list[str]:
+    """Return the names of the builds of the baseline arm."""
+    builds = sorted(set((night.baselines or {}).values()))
+    return [names.get(build, str(build)) for build in builds]
+
+
+def _why(
+    night: NightRow, rows: Sequence[Row], suite: Verdict | None, names: Mapping[str, str]
+) -> str:
+    """Return the line on why it happened.
+
+    Args:
+        night: The night.
+        rows: Its rows, one per query.
+        suite: The verdict on the suite, if there is one.
+        names: The names of builds by their ids.
+    """
     bad = [row for value in BY_ATTENTION for row in _with(rows, value) if row.red]
     if bad:
         reasons = [f"{row.query}: {shorten(row.reason, WIDTH)}" for row in bad]
@@ -148,7 +176,7 @@ def _why(night: NightRow, rows: Sequence[Row], suite: Verdict | None) -> str:
         return f"Why: no query by itself, but {suite.reason}."
     if unsure := _with(rows, Value.UNDECIDED) or _on_fewer_pairs(night, rows):
         return f"Why: {_first([f'{row.query}: {row.reason}' for row in unsure])}."
-    builds = sorted(set((night.baselines or {}).values()))
+    builds = _baselines(night, names)
     if builds and any(row.ratio for row in rows):
         return f"Why: every result is right, and measured in turns with build {', '.join(builds)}."
     runs = list(dict.fromkeys(row.baseline_run for row in rows if row.ratio and row.baseline_run))
@@ -161,6 +189,8 @@ def _why(night: NightRow, rows: Sequence[Row], suite: Verdict | None) -> str:
 
 def _next(night: NightRow, rows: Sequence[Row], suite: Verdict | None) -> str:
     """Return the line on what to do next."""
+    if not any(row.value for row in rows):
+        return "Next: where its run is over, see in Airflow which task failed, and clear it."
     accept = _accept(night)
     invalid = [row for row in _with(rows, Value.INVALID) if row.red]
     if wrong := [row for row in invalid if row.result == "WRONG"]:

@@ -10,10 +10,11 @@ from nexmark.evidence.night_evidence import NightEvidence
 from nexmark.evidence.night_list import look
 from nexmark.evidence.pairs import BatchMedian, CpuCurve, PairOfRuns
 from nexmark.evidence.query_evidence import QueryEvidence
+from nexmark.evidence.query_over_time import BuildOverNights, QueryOverTime
 from nexmark.evidence.rows import ArmLatency
 from nexmark.model import ARMS, FIRST_ROUND, Metric, Value, grouped, metric_of
 from nexmark.report import vega_lite as vega
-from nexmark.report.rendering import count, moment
+from nexmark.report.rendering import build_labels, count, moment
 from nexmark.report.vega_lite import Axis, Chart
 from nexmark.store.query_history import LevelChange, RatioPoint
 from nexmark.verdict.verdict import Verdict
@@ -22,6 +23,8 @@ _MOST_IN_TABLE = 40
 """The largest number of points of a curve in the table of its chart; they are evenly spread."""
 _BATCH = Axis("batch", "batch")
 _ROUNDS = {True: "first round", False: "later rounds"}
+_SHADES = (1.0, 0.7, 0.45, 0.25)
+"""The opacities of verdicts of one colour; the one that needs attention most comes first."""
 _STAGE_COLORS = {"first round": "candidate", "later rounds": "warn"}
 _STAGE_SHAPES = {"first round": "circle", "later rounds": "diamond"}
 
@@ -232,10 +235,73 @@ def history_chart(
                 verdict.ratio,
                 verdict.lo,
                 verdict.hi,
-                verdict.build[:19],
-                point.baseline[:19],
+                point.build_name,
+                point.baseline_name,
             )
             for point, verdict, seen in rows[::-1]
+        ),
+    )
+
+
+def over_time_charts(page: QueryOverTime) -> list[Chart]:
+    """Return the charts of a query over all nights: its ratio by night, its figures by build."""
+    charts = []
+    if any(point.verdict.ratio is not None for point in page.points):
+        levels = [traced.level for traced in reversed(page.changes)]
+        charts.append(history_chart(page.points, levels, page.acks))
+    if any(one.figures for one in page.builds):
+        charts.append(builds_chart(page.builds, page.metric))
+    return charts
+
+
+def builds_chart(builds: Sequence[BuildOverNights], metric: Metric) -> Chart:
+    """Return the chart of the candidate's figures by build, in the order of the first nights."""
+    measured = [(one, one.figures) for one in builds if one.figures is not None]
+    labels = build_labels([one.build for one, _ in measured])
+    data = [
+        {
+            "build": labels[one.build.id],
+            "figure": _rounded(figures.median),
+            "low": _rounded(figures.low),
+            "high": _rounded(figures.high),
+            "nights": one.nights,
+        }
+        for one, figures in measured
+    ]
+    unit = metric.unit if metric.bases else metric.heading
+    order = [row["build"] for row in data]
+    axis = {"labelAngle": -50, "labelLimit": 150, "labelOverlap": "parity", "grid": False}
+    place = {"x": vega.field("build:N", sort=order, title=None, axis=axis)}
+    figure = vega.field("figure:Q", title=unit, scale={"zero": False})
+    ends = {"y": vega.field("low:Q", title=unit), "y2": {"field": "high"}}
+    tips = [vega.tip("build", "build"), vega.tip("nights", "nights")]
+    heading = f"median, {metric.heading}"
+    tips.append(vega.tip("figure", heading, ".4~g"))
+    layers = [
+        vega.layer("rule", {**place, **ends}, color="candidate", opacity=0.6, strokeWidth=1.4),
+        vega.layer("line", {**place, "y": figure}, color="muted", strokeWidth=1),
+        vega.layer(
+            "point", {**place, "y": figure, "tooltip": tips}, filled=True, size=50, opacity=1
+        ),
+    ]
+    return Chart(
+        "Figures by build",
+        f"{unit} of the candidate, the median over the nights of each build, with the smallest and "
+        f"the largest; {count(len(data), 'build')} in the order of their first nights.",
+        vega.layered(data, layers),
+        ("build", "origin", "first night", "nights", heading, "smallest", "largest", "ratio"),
+        tuple(
+            (
+                labels[one.build.id],
+                one.build.source,
+                moment(one.first.started)[:10],
+                one.nights,
+                figures.median,
+                figures.low,
+                figures.high,
+                one.ratio,
+            )
+            for one, figures in measured[::-1]
         ),
     )
 
@@ -333,7 +399,6 @@ def verdicts_chart(gate: GateHealth) -> Chart | None:
             "night": moment(night.started),
             "verdict": value,
             "number": number,
-            "tone": look(value).tone,
             "rank": look(value).rank,
         }
         for place, (night, tally) in enumerate(gate.tallies)
@@ -341,11 +406,17 @@ def verdicts_chart(gate: GateHealth) -> Chart | None:
     ]
     if not bars:
         return None
-    number, tones = vega.tip("number", "queries"), ("bad", "warn", "uncompared", "good")
+    number = vega.tip("number", "queries")
+    values = {value for _, tally in gate.tallies for value in tally.values}
+    by_attention = sorted(values, key=lambda value: value.attention)
+    tones = {str(value): look(value).tone for value in by_attention}
+    of_tone = grouped(tones, tones.__getitem__)
+    shades = {value: _SHADES[of_tone[tone].index(value)] for value, tone in tones.items()}
     encoding = {
         "x": vega.field("place:O", title="night", axis=None),
         "y": vega.field("number:Q", title="queries", stack=True),
-        "color": vega.by("tone", {tone: tone for tone in tones}, vega.LEGEND),
+        "color": vega.by("verdict", tones, vega.LEGEND, ordered=True),
+        "opacity": vega.by("verdict", shades, vega.LEGEND, ordered=True),
         "order": vega.field("rank:Q"),
         "tooltip": [vega.tip("night", "night"), vega.tip("verdict", "verdict"), number],
     }

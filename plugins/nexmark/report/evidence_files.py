@@ -28,6 +28,7 @@ from nexmark.evidence.signoffs import EVIDENCE, HTML, SUMS, digest, seal
 from nexmark.home import whole_directory, write_text
 from nexmark.report.charts import night_charts, query_charts, time_charts
 from nexmark.report.evidence_json import night_json, query_json
+from nexmark.report.host_paths import with_short_paths
 from nexmark.report.plain import IDS, plain, plain_row, plain_verdict
 from nexmark.report.rendering import environment, standalone
 from nexmark.report.table import render_table, report_text
@@ -97,6 +98,7 @@ def _write_report(directory: Path, store: Store, stored: NightRows) -> Report:
         "failed": report.failed,
         "summary": list(report.lines),
         "alarms": list(report.alarms),
+        "source_changes": plain(report.source_changes),
         "rows": rows,
         "compatibility": plain(report.upgrades.rows, keep=IDS),
         "verdicts": [
@@ -106,16 +108,21 @@ def _write_report(directory: Path, store: Store, stored: NightRows) -> Report:
         "repetitions": plain(stored.repetitions, keep=IDS),
     }
     directory.mkdir(parents=True, exist_ok=True)
-    write_text(directory / "table.txt", report_text(report) + "\n")
+    _write_text(directory / "table.txt", report_text(report) + "\n")
     tabled = dict.fromkeys(name for row in report.rows for name in row.figures)
     names = [name for name in plain_row(Row("")) if name != "figures"]
     lines = [{**line, **row.figures} for line, row in zip(rows, report.rows, strict=True)]
-    write_text(directory / "results.csv", _csv([*names, *DERIVED, *tabled], lines))
+    _write_text(directory / "results.csv", _csv([*names, *DERIVED, *tabled], lines))
     names_of_columns = (column.name for column in RepetitionRow.__table__.columns)
     columns = [name for name in names_of_columns if name not in NOT_IN_CSV]
-    write_text(directory / "repetitions.csv", _csv(columns, map(vars, stored.repetitions)))
-    write_text(directory / "results.json", json.dumps(content, indent=1) + "\n")
+    _write_text(directory / "repetitions.csv", _csv(columns, map(vars, stored.repetitions)))
+    _write_text(directory / "results.json", json.dumps(content, indent=1) + "\n")
     return report
+
+
+def _write_text(path: Path, text: str) -> None:
+    """Write a text into a file, with the paths of this machine shortened."""
+    write_text(path, with_short_paths(text))
 
 
 def night_html(evidence: NightEvidence) -> str:
@@ -272,7 +279,7 @@ def _fill(
     _write_report(directory / "report", store, stored)
     _, problems = _write_alarms(directory, store, stored)
     if problems:
-        (directory / "problems.txt").write_text("\n".join(problems) + "\n", encoding="utf-8")
+        _write_text(directory / "problems.txt", "\n".join(problems) + "\n")
     files = sorted(path for path in directory.rglob("*") if path.is_file())
     lines = [f"{digest(path)}  {path.relative_to(directory)}\n" for path in files]
     (directory / SUMS).write_text("".join(lines), encoding="utf-8")

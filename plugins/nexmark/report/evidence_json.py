@@ -6,6 +6,7 @@ from nexmark.evidence.night_evidence import CommonEvidence, NightEvidence
 from nexmark.evidence.pairs import OF_BATCH, PairOfRuns
 from nexmark.evidence.query_evidence import QueryEvidence
 from nexmark.model import ARMS, PROFILED
+from nexmark.report.host_paths import without_host_paths
 from nexmark.report.plain import IDS, plain, plain_point, plain_row, plain_verdict
 from nexmark.report.table import report_text
 from nexmark.secrets import without_any_secret
@@ -26,6 +27,7 @@ def night_json(evidence: NightEvidence) -> dict[str, object]:
         red=report.failed,
         summary=list(report.lines),
         alarms=list(report.alarms),
+        source_changes=plain(report.source_changes),
         table=report_text(report),
         rows=[plain_row(row) for row in report.rows],
         decision=plain(evidence.decision, leave_out=("bundle",)),
@@ -63,7 +65,7 @@ def query_json(evidence: QueryEvidence) -> dict[str, object]:
 
 
 def _evidence(evidence: CommonEvidence, **special: object) -> dict[str, object]:
-    """Return the evidence as JSON without secrets.
+    """Return the evidence as JSON without secrets, with the paths of this machine shortened.
 
     ``special`` are the keys that only a night, or only a query, has.
     """
@@ -99,7 +101,7 @@ def _evidence(evidence: CommonEvidence, **special: object) -> dict[str, object]:
         "hosts": list(evidence.host_names),
         "grade": {"grade": night.grade, "reason": night.grade_reason},
     }
-    return dict(without_any_secret(content))
+    return without_host_paths(without_any_secret(content))
 
 
 def _pair(pair: PairOfRuns) -> dict[str, object]:

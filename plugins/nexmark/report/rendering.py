@@ -8,23 +8,33 @@ file that needs no other file: it has no link and no script, and its charts are 
 import base64
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, partial
 from importlib import resources
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from nexmark.attribution.explained import words
-from nexmark.evidence.night_list import legend, look
+from nexmark.config import paths
+from nexmark.evidence.alarms import together
+from nexmark.evidence.night_list import legend, look, look_of
 from nexmark.evidence.rows import Row
+from nexmark.model import Metric, origin_of
+from nexmark.report.host_paths import with_short_paths
 from nexmark.report.plain import plain, plain_verdict
 from nexmark.report.vega_lite import Chart
 from nexmark.secrets import without_any_secret, without_secrets
+from nexmark.store.history import AnyNight
+from nexmark.store.list_filter import ListFilter
+from nexmark.store.place_history import Place
+from nexmark.store.query_history import RatioPoint
+from nexmark.store.table_rows import BuildRow
 from nexmark.verdict.measured_night import possible
 from nexmark.verdict.verdict import Verdict
 
@@ -32,6 +42,8 @@ WIDTH, MARGIN = 180, 6
 """The width of the drawing of an interval and the margins at its ends, in pixels."""
 LEAST, MOST = math.log(1.1), math.log(2.0)
 """The smallest and the largest reach of a scale, as logarithms of a ratio."""
+LARGE = math.log(1.25)
+"""The logarithm of the ratio at which the bar of a change has its full width."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +73,86 @@ def scale_of(ratios: Iterable[float | None]) -> Scale:
     return Scale(min(MOST, max([LEAST, *logs]) * 1.05))
 
 
+BAR = 20
+"""The width of the bar of a change in the map, in pixels."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """The bar of a change: from the middle to the right if slower, to the left if faster.
+
+    ``left`` is its left end and ``width`` its width, in pixels.
+    """
+
+    left: float
+    width: float
+
+
+def bar(ratio: float) -> Bar:
+    """Return the bar of a ratio, on a logarithmic scale that ends at ``LARGE``."""
+    half = BAR / 2
+    width = round(half * min(1.0, abs(math.log(ratio)) / LARGE), 1)
+    return Bar(half if ratio > 1 else half - width, width)
+
+
+SPARK_WIDTH, SPARK_HEIGHT = 150, 30
+"""The size of a sparkline, in pixels."""
+
+
+@dataclass(frozen=True)
+class Sparkline:
+    """The drawing of ratios by night, without axes.
+
+    ``path`` is the line through the nights that have a ratio, ``middle`` the height of the ratio 1.
+    ``reds`` are the points of the nights that were red, at the height of the ratio 1 for a night
+    without a ratio. ``last`` is the point of the newest night, None if it has no ratio. ``words``
+    say what the drawing shows.
+    """
+
+    path: str
+    middle: float
+    reds: tuple[tuple[float, float], ...]
+    last: tuple[float, float] | None
+    words: str
+
+
+def sparkline(points: Sequence[RatioPoint], scale: Scale) -> Sparkline:
+    """Return the drawing of some nights, the oldest on the left; slower is higher."""
+    half, step = SPARK_HEIGHT / 2, (SPARK_WIDTH - 8) / max(1, len(points) - 1)
+
+    def height(ratio: float) -> float:
+        share = max(-1.0, min(1.0, math.log(ratio) / scale.reach))
+        return round(half - share * (half - 3), 1)
+
+    drawn: list[str] = []
+    reds: list[tuple[float, float]] = []
+    ratios: list[float] = []
+    start = "M"
+    for number, point in enumerate(points):
+        ratio, across, up = point.verdict.ratio, round(4 + number * step, 1), half
+        if possible(ratio):
+            up = height(ratio)
+            drawn.append(f"{start}{across} {up}")
+            ratios.append(ratio)
+        start = "L" if possible(ratio) else "M"
+        if point.verdict.bad:
+            reds.append((across, up))
+    last = (round(4 + (len(points) - 1) * step, 1), height(ratios[-1])) if start == "L" else None
+    words = count(len(points), "night")
+    if ratios:
+        words += f", from {min(ratios):.3f} to {max(ratios):.3f}, the last {ratios[-1]:.3f}"
+    words += f", {len(reds)} red" if reds else ""
+    return Sparkline("".join(drawn), half, tuple(reds), last, words)
+
+
+def sparkline_scale(lines: Iterable[Sequence[RatioPoint]]) -> Scale:
+    """Return the scale that some sparklines have in common, so that their sizes compare."""
+    return scale_of(point.verdict.ratio for points in lines for point in points)
+
+
 NONE = "–"
+REVISION = 10
+"""The number of digits of a revision that are shown where there is little room."""
 BUILD = 12
 """The number of characters of a build's id that are shown where there is little room."""
 _UNITS = ("B", "kB", "MB", "GB", "TB")
@@ -70,18 +161,19 @@ _SHORT = 3
 
 
 def standalone(template: str, *, draw: bool = True, **content: object) -> str:
-    """Return the HTML of a file that needs no other file.
+    """Return the HTML of a file that needs no other file, and can be sent to others.
 
     Args:
         template: The name of the template.
         draw: Whether charts are drawn; if not, the file has their numbers in tables.
         content: The variables of the template.
     """
-    return (
+    page = (
         environment()
         .get_template(template)
         .render(layout="alone.html", alone=True, draw=draw, night_url=lambda *_: "", **content)
     )
+    return with_short_paths(page)
 
 
 @cache
@@ -97,7 +189,11 @@ def environment() -> Environment:
         finalize=_public,
     )
     templates.filters.update(FILTERS)
-    templates.globals.update(legend=legend, look=look, css=_css, scale_of=_scale_of_rows)
+    templates.globals.update(
+        legend=legend, look=look, look_of=look_of, css=_css, scale_of=_scale_of_rows
+    )
+    templates.globals.update(sparkline=sparkline, sparkline_scale=sparkline_scale)
+    templates.globals["is_example"] = paths.is_example
     templates.tests["possible"] = possible
     return templates
 
@@ -126,6 +222,50 @@ def moment(value: datetime | None, form: str = "%Y-%m-%d %H:%M") -> str:
 def part(text: str) -> str:
     """Return a text as one part of a URL's path."""
     return quote(text, safe="+:~@")
+
+
+def _way(metric: Metric, ratio: float) -> str:
+    """Return whether a change of a metric by a ratio is for the better or for the worse."""
+    if metric.decides:
+        return "slower" if ratio > 1 else "faster"
+    return "worse" if metric.worse(math.log(ratio)) else "better"
+
+
+def build_labels(builds: Sequence[BuildRow]) -> dict[str, str]:
+    """Return short names of builds by their ids: the version and the revision, else the origin.
+
+    Builds that would have the same name have the beginning of their ids, too.
+    """
+    names = {}
+    for build in builds:
+        version, origin = without_secrets(build.version), origin_of(without_secrets(build.source))
+        names[build.id] = f"{version} {(build.revision or '')[:REVISION] or origin}"
+    times = Counter(names.values())
+    return {
+        build: name if times[name] == 1 else f"{name} {build[:BUILD]}"
+        for build, name in names.items()
+    }
+
+
+def parameters(wanted: ListFilter) -> str:
+    """Return a filter as the parameters of an address: ``engine=spark-4.3.0&red=1``."""
+    given = {"red": "1"} if wanted.red else {}
+    texts = ("engine", "workload", "by", "search")
+    given |= {name: text for name in texts if (text := getattr(wanted, name))}
+    return urlencode(given)
+
+
+def place_address(place: Place | AnyNight, query: str = "", **more: str) -> str:
+    """Return the address of the page of a query over the nights of a place.
+
+    Args:
+        place: The place, or a night in it.
+        query: The query; "" for the page of all queries.
+        more: Further parameters of the address.
+    """
+    names = {"engine": place.engine, "workload": place.workload, "cluster": place.cluster}
+    path = f"/query/{part(query)}" if query else "/queries"
+    return f"{path}?{urlencode({**names, **more})}"
 
 
 def cell(value: object) -> str:
@@ -204,7 +344,9 @@ FILTERS: Mapping[str, Callable[..., object]] = {
     "moment": moment,
     "day": partial(moment, form="%Y-%m-%d"),
     "monthday": partial(moment, form="%m-%d"),
+    "bar": bar,
     "part": part,
+    "parameters": parameters,
     "public": without_secrets,
     "without_secrets": without_any_secret,
     "cell": cell,
@@ -214,5 +356,7 @@ FILTERS: Mapping[str, Callable[..., object]] = {
     "picture": picture,
     "drawn": drawn,
     "words": words,
+    "together": together,
+    "way": _way,
 }
 """The filters of the templates, by name."""

@@ -59,9 +59,8 @@ def render_table(rows: Sequence[Row]) -> str:
 
 
 def report_text(report: Report) -> str:
-    """Return the report for people: a heading, the table, the lines below it, upgrades, alarms."""
-    head = [report.heading(), render_table(report.rows)]
-    return "\n".join([*head, *report.lines, *report.upgrades.lines, *report.alarms])
+    """Return the report for people: a heading, the table, and the lines below it."""
+    return "\n".join([report.heading(), render_table(report.rows), *report.text_lines])
 
 
 def throughput(value: float | None) -> str:

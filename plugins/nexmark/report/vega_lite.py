@@ -203,10 +203,19 @@ def arms_by(values: Sequence[object], legend: Spec | None = LEGEND) -> Spec:
     return by("arm", dict(zip(ARMS, values, strict=True)), legend)
 
 
-def by(name: str, values: Mapping[str, object], legend: Spec | None = None) -> Spec:
-    """Return a channel whose value depends on a field; ``values`` has it by value of the field."""
+def by(
+    name: str, values: Mapping[str, object], legend: Spec | None = None, *, ordered: bool = False
+) -> Spec:
+    """Return a channel whose value depends on a field.
+
+    Args:
+        name: The field.
+        values: The value of the channel by value of the field.
+        legend: The legend; None for none.
+        ordered: Whether the values of the field have an order, as an opacity needs it.
+    """
     scale = {"domain": list(values), "range": list(values.values())}
-    return field(f"{name}:N", scale=scale, legend=legend)
+    return field(f"{name}:{'O' if ordered else 'N'}", scale=scale, legend=legend)
 
 
 def tip(name: str, title: str, form: str = "") -> Spec:

@@ -61,6 +61,18 @@ class AirflowAccess:
         with create_session() as session:
             return {dag: NextRun(at, paused) for dag, at, paused in session.execute(query)}
 
+    def is_running(self, dag: str, run: str) -> bool | None:
+        """Tell whether a run of a DAG goes on; None if Airflow has no such run (any more)."""
+        from airflow.models.dagrun import DagRun
+        from airflow.utils.session import create_session
+        from airflow.utils.state import State
+        from sqlalchemy import select
+
+        query = select(DagRun.state).where(DagRun.dag_id == dag, DagRun.run_id == run)
+        with create_session() as session:
+            state = session.scalar(query)
+        return None if state is None else state in State.unfinished_dr_states
+
     def may_accept(self, user: User) -> bool:
         """Return whether the user may trigger ``nexmark_accept``, as the auth manager says."""
         return bool(self._allowed(user, [ACCEPT_DAG_ID], "POST"))

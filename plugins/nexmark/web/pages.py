@@ -11,21 +11,31 @@ from fastapi import APIRouter, Form, HTTPException
 from starlette.responses import FileResponse, RedirectResponse, Response
 
 from nexmark.config import KNOWN_QUERIES
-from nexmark.evidence.alarms import acks_of
-from nexmark.evidence.build_comparison import build_lines, compare_builds
+from nexmark.evidence.alarms import acks_of, acks_page, together
+from nexmark.evidence.build_comparison import (
+    build_lines,
+    build_named,
+    builds_page,
+    compare_builds,
+)
 from nexmark.evidence.gate_health import gate_health
 from nexmark.evidence.night_evidence import SORTS, night_evidence
-from nexmark.evidence.night_list import nights_page, overview
+from nexmark.evidence.night_list import NOT_JUDGED, nights_page, overview
 from nexmark.evidence.query_evidence import query_evidence
+from nexmark.evidence.query_grid import query_grid
+from nexmark.evidence.query_over_time import query_over_time
 from nexmark.evidence.signoffs import alarm_file, evidence_file, signoff_page, signoffs_of
 from nexmark.flames.flame_files import flames_of
 from nexmark.night.run_directory import RunDirectory
-from nexmark.report.charts import query_charts, time_charts, verdicts_chart
+from nexmark.report.charts import over_time_charts, query_charts, time_charts, verdicts_chart
 from nexmark.report.rendering import part
 from nexmark.report.table import report_text
 from nexmark.store import history
 from nexmark.store.accepting import parse_expiry
+from nexmark.store.history import MeasuredBuild
+from nexmark.store.place_history import Place
 from nexmark.web.request_context import Context, RequestContext
+from nexmark.web.wanted import AskedPlace, Wanted
 
 ISOLATED = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
 """The Content-Security-Policy of stored files: they run no script and have no origin."""
@@ -44,6 +54,16 @@ DONE = {
     "withdrawn": "Withdrawn. The acceptance before it counts again.",
 }
 """The messages after a form. An address names one by its key: it cannot show another text."""
+
+UNFINISHED = {
+    True: "wait for its tasks; where none of them runs, see in Airflow which has failed",
+    False: (
+        "its run is over and no task goes on: see in Airflow which task failed and clear it, or "
+        "leave it, and the next night is compared as if this one had not been"
+    ),
+    None: "Airflow has no such run any more: trigger the night again if its verdict is needed",
+}
+"""What to do about a night without a verdict, by whether its run goes on."""
 
 router = APIRouter()
 
@@ -88,14 +108,18 @@ def night(context: Context, dag: str, run: str, sort: str = "") -> Response:
     night = context.night(dag, run)
     page = night_evidence(context.store, night, deep=False)
     sort = sort if sort in SORTS else "attention"
+    unfinished = ""
+    if page.colour == NOT_JUDGED:
+        unfinished = UNFINISHED[context.access.is_running(dag, run)]
     return context.page(
         "night.html",
         "night",
         page=page,
+        unfinished=unfinished,
         sort=sort,
         lines=sorted(page.lines, key=SORTS[sort]),
         text=report_text(page.report),
-        evidence=alarm_file(night) is not None,
+        evidence=context.offers(f"{_address(dag, run)}/evidence") and alarm_file(night) is not None,
     )
 
 
@@ -115,11 +139,52 @@ def of_task(context: Context, dag: str, run: str, task: str) -> Response:
 
 
 @router.get("/nights")
-def nights(context: Context, page: int = 1) -> Response:
+def nights(context: Context, wanted: Wanted, page: int = 1) -> Response:
     """List the nights."""
-    return context.page(
-        "nights.html", "nights", page=nights_page(context.store, context.dags, page)
-    )
+    listed = nights_page(context.store, context.dags, page, wanted)
+    return context.page("nights.html", "nights", page=listed)
+
+
+@router.get("/queries")
+def queries(
+    context: Context, place: AskedPlace, since: str = "", day: str = "", sort: str = ""
+) -> Response:
+    """Show all queries over the last nights.
+
+    Args:
+        context: the context of the request.
+        place: the engine, workload and cluster; by default where a night was measured last.
+        since: the build since which changes are summed up, as ``chains_since`` takes it; "night"
+            for the baseline of the last night, which sums up nothing; "day" for ``day``.
+        day: a day; it counts if ``since`` is empty, too.
+        sort: the order, one of ``GRID_SORTS``; by attention for any other.
+    """
+    beginning = day if day and since in ("", "day") else since
+    beginning = "" if beginning == "night" else beginning
+    page = query_grid(context.store, context.dags, place, beginning, sort)
+    if page is None and any(place):
+        raise HTTPException(404, f"no night of {_words(place)} is judged, or it is not for you")
+    return context.page("queries.html", "queries", page=page)
+
+
+@router.get("/query/{query}")
+def over_time(context: Context, query: str, place: AskedPlace, metric: str = "") -> Response:
+    """Show a query over all nights.
+
+    Args:
+        context: the context of the request.
+        query: the query, or the suite.
+        place: the engine, workload and cluster; by default where it was measured last.
+        metric: the metric; the metric that decides for any that is not known.
+    """
+    page = query_over_time(context.store, context.dags, query, place, metric)
+    if page is None:
+        where = f" of {_words(place)}" if any(place) else ""
+        raise HTTPException(
+            404, f"no night{where} has judged {query!r}, or it is not for you; see the queries"
+        )
+    charts = over_time_charts(page)
+    return context.page("over_time.html", "queries", page=page, charts=charts)
 
 
 @router.get("/night/{dag}/{run}/query/{query}")
@@ -181,24 +246,36 @@ def night_file(context: Context, dag: str, run: str, query: str = "") -> Respons
 
 
 @router.get("/builds")
-def builds(context: Context) -> Response:
+def builds(context: Context, wanted: Wanted) -> Response:
     """List the builds."""
-    return context.page("builds.html", "builds", lines=build_lines(context.store, context.dags))
+    page = builds_page(context.store, context.dags, wanted)
+    return context.page("builds.html", "builds", page=page)
 
 
 @router.get("/compare")
 def compare(context: Context, new: str = "", old: str = "") -> Response:
-    """Compare two of the builds that the user may see."""
-    lines = build_lines(context.store, context.dags)
+    """Compare two of the builds that the user may see.
+
+    Args:
+        context: the context of the request.
+        new: the id of a build, or the begin of its id; "" to choose.
+        old: the same of the build with which it is compared.
+    """
+    store, dags = context.store, context.dags
+    builds = [build for build, _ in build_lines(store, dags)]
     page = None
     if new and old:
-        known = {build.id: build for build, _ in lines}
-        for build in (new, old):
-            if build not in known:
-                what = f"there is no build {build!r} here; the list of builds has all"
-                raise HTTPException(404, what)
-        page = compare_builds(context.store, context.dags, known[new], known[old])
-    return context.page("compare.html", "compare", lines=lines, page=page)
+        page = compare_builds(store, dags, _build(context, new), _build(context, old))
+        builds += [build for build in (page.new, page.old) if build not in builds]
+    return context.page("compare.html", "compare", builds=builds, page=page)
+
+
+def _build(context: RequestContext, text: str) -> MeasuredBuild:
+    """Return the build with an id or with a unique begin of an id; 404 if there is none."""
+    build = build_named(context.store, context.dags, text)
+    if build is None:
+        raise HTTPException(404, f"there is no build {text!r} here; the list of builds has all")
+    return build
 
 
 @router.get("/signoffs")
@@ -258,6 +335,10 @@ def kafka(context: Context) -> Response:
     return context.page("kafka.html", "kafka", benchmarks=context.broker_benches())
 
 
+def _words(place: Place) -> str:
+    return ", ".join(filter(None, place))
+
+
 def query_of(task: str) -> str:
     """Return the query that a task is about, which is the name of its task group; "" for none."""
     group = task.partition(".")[0]
@@ -282,14 +363,15 @@ def _file(
 
 MAX_TEXT_LENGTH = 2000
 MAX_LINK_LENGTH = 1000
+MAX_QUERIES = 100
 Text = Annotated[str, Form(max_length=MAX_TEXT_LENGTH)]
 
 
 @router.get("/acks")
-def acks(context: Context, done: str = "") -> Response:
+def acks(context: Context, wanted: Wanted, done: str = "") -> Response:
     """List the acceptances."""
-    accepted = acks_of(context.store, context.dags)
-    return context.page("acks.html", "acks", acks=accepted, done=DONE.get(done))
+    page = acks_page(context.store, context.dags, wanted)
+    return context.page("acks.html", "acks", page=page, done=DONE.get(done))
 
 
 @router.post("/night/{dag}/{run}/query/{query}/accept")
@@ -323,7 +405,13 @@ def accept(
 
 
 @router.post("/acks/{number}/withdraw")
-def withdraw(context: Context, number: int, token: Text, reason: Text = "") -> Response:
+def withdraw(
+    context: Context,
+    number: int,
+    token: Text,
+    reason: Text = "",
+    queries: Annotated[list[str] | None, Form(max_length=MAX_QUERIES)] = None,
+) -> Response:
     """Withdraw an acceptance, in the name of the user.
 
     Args:
@@ -331,11 +419,21 @@ def withdraw(context: Context, number: int, token: Text, reason: Text = "") -> R
         number: the number of the acceptance.
         token: the token of the form.
         reason: why the acceptance is withdrawn.
+        queries: the queries that are withdrawn of all that were accepted together with it; None
+            for the acceptance alone.
     """
     context.check(token)
-    if number not in {ack.row.id for ack in acks_of(context.store, context.dags)}:
+    acks = {ack.row.id: ack for ack in acks_of(context.store, context.dags)}
+    if number not in acks:
         raise HTTPException(404, f"there is no acceptance {number}")
-    context.store.withdraw(number, context.name, reason)
+    numbers = [number]
+    if queries is not None:
+        groups = together(acks.values())
+        group = next(group for group in groups if acks[number] in group.acks)
+        numbers = [ack.row.id for ack in group.acks if ack.row.query in queries]
+    if not numbers:
+        raise HTTPException(400, "no query was chosen; choose what is to be withdrawn")
+    context.store.withdraw_all(numbers, context.name, reason)
     return _to(context, "/acks?done=withdrawn")
 
 

@@ -1,8 +1,9 @@
 """The context of a request: its user, what this user may see, the store, and the page."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache, cached_property
 from typing import Annotated, Any
 
@@ -13,8 +14,10 @@ from starlette.responses import HTMLResponse, Response
 
 from nexmark.config import ACCEPT_DAG_ID, EXPERIMENT_DAG_ID, OTHER_DAGS
 from nexmark.evidence.experiment_evidence import ExperimentEvidence, experiments_of
-from nexmark.report.rendering import environment, part
+from nexmark.report.rendering import environment, part, place_address
 from nexmark.store import Store, UnknownNight, history
+from nexmark.store.history import AnyNight
+from nexmark.store.place_history import Place
 from nexmark.store.table_rows import BrokerBenchRow, NightRow
 from nexmark.web import assets
 from nexmark.web.auth import AirflowAccess, User, check_form, form_token
@@ -22,6 +25,7 @@ from nexmark.web.auth import AirflowAccess, User, check_form, form_token
 MENU = (
     ("overview", "/", "Overview"),
     ("night", "/newest", "Night"),
+    ("queries", "/queries", "Queries"),
     ("nights", "/nights", "Nights"),
     ("builds", "/builds", "Builds"),
     ("compare", "/compare", "Compare"),
@@ -38,6 +42,17 @@ TITLES = {
     404: "Nothing here",
     503: "The results database cannot be read",
 }
+
+
+@dataclass(frozen=True)
+class StaticCopy:
+    """A copy of the pages as files.
+
+    ``written`` is the moment when it is written, ``addresses`` are the pages and files that it has.
+    """
+
+    written: datetime
+    addresses: Collection[str]
 
 
 @dataclass
@@ -105,6 +120,11 @@ class RequestContext:
         ours = {*OTHER_DAGS, *history.dag_ids(self.store)}
         return self.store.broker_benches() if self.access.readable(self.user, ours) else []
 
+    def offers(self, address: str) -> bool:
+        """Return whether a page may have a link to the address: a static copy lacks some."""
+        copy: StaticCopy | None = self.request.app.state.copy
+        return copy is None or address in copy.addresses
+
     def token(self) -> str:
         """Return the signed token for a form of this user."""
         return form_token(self.access.secret(), self.name)
@@ -151,12 +171,18 @@ def render(request: Request, template: str, status: int = 200, **content: Any) -
         dag, _, run_id = run.partition("/")
         return Markup("/".join([f"{root}/night", part(dag), part(run_id), *map(part, more)]))
 
+    def place_url(place: Place | AnyNight, query: str = "", **more: str) -> str:
+        return f"{root}{place_address(place, query, **more)}"
+
     def asset(name: str) -> str:
         return f"{root}/assets/{name}?v={assets.version(name)}"
 
-    of_site = {"layout": "base.html", "alone": False, "menu": MENU, "root": root}
+    copy: StaticCopy | None = request.app.state.copy
+    menu = [entry for entry in MENU if copy is None or entry[1] in copy.addresses]
+    of_site = {"layout": "base.html", "alone": False, "menu": menu, "root": root, "copy": copy}
     page = environment().get_template(template)
-    text = page.render(**of_site, night_url=night_url, asset=asset, **content)
+    urls = {"night_url": night_url, "place_url": place_url, "asset": asset}
+    text = page.render(**of_site, **urls, **content)
     return HTMLResponse(text, status_code=status)
 
 

@@ -20,7 +20,7 @@ from nexmark.store import Refused, Store, StoreError, UnknownNight, open_store
 from nexmark.store.connecting import INTERACTIVE_TIMEOUT_S
 from nexmark.web import assets, pages
 from nexmark.web.auth import AirflowAccess, ForgedForm
-from nexmark.web.request_context import render_error
+from nexmark.web.request_context import StaticCopy, render_error
 
 PAGE = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
@@ -62,14 +62,19 @@ class Database:
             self._store = None
 
 
-def create_app(database: Database, access: AirflowAccess) -> FastAPI:
-    """Return the application that shows the database to the users whom ``access`` lets in."""
+def create_app(
+    database: Database, access: AirflowAccess, copy: StaticCopy | None = None
+) -> FastAPI:
+    """Return the application that shows the database to the users whom ``access`` lets in.
+
+    ``copy`` is the static copy for which it makes pages; None if it serves them.
+    """
 
     async def enter(request: Request, user: Any = Depends(access.user)) -> None:
         request.state.nexmark_user = user
 
     app = FastAPI(openapi_url=None, dependencies=[Depends(enter)], redirect_slashes=False)
-    app.state.database, app.state.access = database, access
+    app.state.database, app.state.access, app.state.copy = database, access, copy
     for room in (pages, assets):
         app.include_router(room.router)
     app.api_route("/{path:path}", methods=list(_METHODS))(_nothing_here)

@@ -82,7 +82,7 @@ def test_the_evidence_names_everything_it_rests_on(store: Store, run: str) -> No
     assert (ack["who"], ack["reason"], ack["link"]) == ("ada", "meant so", "https://issues/1")
     assert found["grade"] == {"grade": "steady", "reason": "within 2 %"}
     assert found["decision"] == {**DECISION, "signed_off": None, "objection": ""}
-    assert found["alarms"] == [f"since build 4.3.0 sha-430 (night {run}): q5 1.120"]
+    assert found["alarms"] == [f"since build 4.3.0 pypi sha-430 (night {run}): q5 1.120"]
 
 
 def test_no_secret_gets_into_the_evidence(store: Store, run: str) -> None:
@@ -110,7 +110,7 @@ def test_the_page_asks_nobody_and_runs_nothing(store: Store, run: str) -> None:
 def test_the_question_has_table_reasons_and_places(store: Store, run: str) -> None:
     text = question_text(evidence(store, run), Path("/r/draft.html"), Path("/r/kept"))
     assert text.startswith("**The gate says RED.**")
-    for part in ("| q5 ", "NIGHT FAILED", "since build 4.3.0", "/r/draft.html", "/r/kept"):
+    for part in ("| q5 ", "NIGHT FAILED", "Since: build 4.3.0", "/r/draft.html", "/r/kept"):
         assert part in text
     assert text.count("```") % 2 == 0
 

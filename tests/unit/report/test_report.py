@@ -231,6 +231,7 @@ class TestLines:
         report = make_report(store, RUN)
         assert report.failed
         assert report.lines[0] == "NIGHT NOT JUDGED: no verdict is recorded."
+        assert report.lines[-1].startswith("Next: where its run is over, see in Airflow which task")
 
 
 class TestFiles:

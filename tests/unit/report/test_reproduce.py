@@ -17,11 +17,12 @@ from nexmark.config import load
 from nexmark.engines import parse_source
 from nexmark.evidence.explaining import reproduce
 from nexmark.evidence.night_rows import night_rows
+from nexmark.model import Value
 from nexmark.night.machine_problems import find_problems
 from nexmark.night.make_night import make_night
 from nexmark.store import BuildRecord, Store
 from tests.unit.store.night_builder import paired
-from tests.unit.store.store_builder import night
+from tests.unit.store.store_builder import by_bounds, night
 
 ROOT = Path(__file__).parents[3]
 OLD, NEW = (
@@ -102,6 +103,24 @@ def test_confs_of_the_candidate_come_through(
     assert main(arguments(line, tmp_path)) == 0
     assert asked[0].candidate_conf == confs
     assert asked[0].against == {}
+
+
+def test_a_night_by_bounds_is_measured_by_bounds_again(
+    store: Store, tmp_path: Path, asked: list[Any]
+) -> None:
+    """Pairs would run both builds with today's confs, and smoke is too short for them."""
+    accepted = night(0, build=OLD)
+    tonight = night(1, build=NEW)
+    for made in (accepted, tonight):
+        store.record_night(made)
+    numbers: dict[str, Any] = {"ratio": 1.5, "baseline_run": accepted.run, "repetitions": 1}
+    said = by_bounds("q5", Value.REGRESSION, metric="cpu_s_per_mevent", **numbers)
+    store.record_verdicts(tonight.run, [said])
+    line = reproduce(store, night_rows(store, store.night(tonight.run)), "q5")
+    assert main(arguments(line, tmp_path)) == 0
+    (found,) = asked
+    assert (found.mode, found.workload.name, found.against) == ("bounds", "smoke", {})
+    assert found.candidate == parse_source(NEW.source)
 
 
 def test_the_engines_of_the_repository_are_taken(store: Store, tmp_path: Path) -> None:

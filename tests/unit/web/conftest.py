@@ -24,6 +24,7 @@ class TestAccess:
     dags: Callable[[str], bool] = lambda dag: True
     accepts: bool = True
     runs: dict[str, NextRun] = field(default_factory=dict)
+    running: bool | None = True
 
     @property
     def user(self) -> Any:
@@ -43,6 +44,9 @@ class TestAccess:
 
     def next_runs(self, dags: Collection[str]) -> dict[str, NextRun]:
         return {dag: self.runs[dag] for dag in dags if dag in self.runs}
+
+    def is_running(self, dag: str, run: str) -> bool | None:
+        return self.running
 
     def may_accept(self, user: str) -> bool:
         return self.accepts

@@ -8,7 +8,7 @@ from nexmark.report.rendering import part
 
 EVERYWHERE = (
     *("/", "/newest", "/nights", "/builds", "/compare", "/signoffs", "/experiments"),
-    *("/gate", "/kafka", "/acks"),
+    *("/gate", "/kafka", "/acks", "/queries"),
 )
 """The pages of the menu, and the newest night."""
 

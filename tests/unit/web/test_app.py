@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from sqlalchemy import event
 
 from bench import web as bench
 from bench import web_nights as bench_nights
+from nexmark.cli.app import main
 from nexmark.config import SIGNOFF_DAG_ID
 from nexmark.config.load import load_gate
 from nexmark.labs.broker_benchmark import BenchRow
@@ -154,6 +156,29 @@ def test_a_night_that_is_not_over_says_how_far_it_is(browser: TestClient, store:
     assert "No verdict on q0" in shown(browser, at(made.run, "query", "q0"))
 
 
+@pytest.mark.parametrize("verb", ["report", "show", "nights"])
+def test_the_terminal_says_what_the_page_says_first(
+    browser: TestClient,
+    store: Store,
+    database: str,
+    capsys: pytest.CaptureFixture[str],
+    verb: str,
+) -> None:
+    values = {"q0": Value.MISSING, "q5": Value.REGRESSION, "q7": Value.WATCH}
+    run = web_nights.record(store, 1, values)
+    page = shown(browser, at(run))
+    answer = re.findall(r'<p class="what">(.+?)</p>', page)
+    lines = re.search(r'<dl class="lines">(.+?)</dl>', page, re.DOTALL)
+    assert lines is not None
+    said = re.findall(r"<dt>(.+?)</dt><dd>(.+?)</dd>", lines[1], re.DOTALL)
+    assert {"Why", "Watch", "Next", "Since"} <= {topic for topic, _ in said}
+    assert main([verb, "--db", database, *([] if verb == "nights" else ["--run", run])]) == 0
+    written = capsys.readouterr().out
+    texts = [f"NIGHT FAILED: {answer[0]}", *(f"{topic}: {text}" for topic, text in said)]
+    places = [written.index(html.unescape(text)) for text in texts]
+    assert places == sorted(places)
+
+
 def test_a_night_by_bounds_has_its_pages_too(browser: TestClient, store: Store) -> None:
     first = record_by_bounds(store, night(1))
     store.accept(first, "ada", "first")
@@ -217,6 +242,7 @@ def test_texts_of_others_are_escaped_on_every_page(
     monkeypatch.setattr("nexmark.store.store.check_link", str)  # as if no program had checked it
     store.accept(run, ATTACK, ATTACK, ["q0"], link=f"javascript:{ATTACK}")
     pages = [at(run), *EVERYWHERE, *(at(run, "query", query) for query in values)]
+    pages += [f"/query/{query}" for query in values]
     pages += [
         f"/compare?new={build.id}&old={web_nights.OLD.id}",
         f"/dag/{part(ATTACK.replace('/', ''))}",
@@ -233,6 +259,19 @@ def test_texts_of_others_are_escaped_on_every_page(
     missing = browser.get(at(f"{DAG}/{ATTACK.replace('/', '')}"))
     assert missing.status_code == 404
     assert "<script>alert" not in missing.text
+
+
+def test_the_night_page_links_to_what_changed_in_the_source(
+    browser: TestClient, store: Store
+) -> None:
+    """As the shipped engines.yaml compares two commits."""
+    old = replace(web_nights.OLD, revision="a1" * 20)
+    store.record_night(night(0, build=old, run_id="the-accepted-one"))
+    new = replace(web_nights.NEW, revision="b2" * 20)
+    run = web_nights.record(store, 1, {"q5": Value.REGRESSION}, build=new)
+    page = shown(browser, at(run))
+    address = f"https://github.com/apache/spark/compare/{'a1' * 20}...{'b2' * 20}"
+    assert f'<a href="{address}" rel="noopener noreferrer"' in page
 
 
 def test_a_password_in_the_name_of_a_build_is_not_shown(browser: TestClient, store: Store) -> None:

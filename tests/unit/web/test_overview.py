@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
@@ -17,11 +19,12 @@ from nexmark.evidence.night_list import (
     NOISE,
     OPEN,
     REAL,
-    TAKEN_BACK,
     issues_of,
+    look,
     overview,
 )
 from nexmark.model import Value
+from nexmark.report.rendering import bar
 from nexmark.store import BuildRecord, Store, open_store
 from nexmark.store.history import Judged
 from nexmark.web.auth import NextRun
@@ -32,6 +35,7 @@ from tests.unit.web.pages import at, shown
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 STARTED = datetime(2026, 1, 1, tzinfo=UTC)
+SOON = timedelta(seconds=0.2)
 OTHER = "nexmark_spark_4_2_1"
 RED, GREEN = {"q0": Value.OK, "q5": Value.REGRESSION}, {"q0": Value.OK, "q5": Value.OK}
 
@@ -97,8 +101,117 @@ def test_an_acceptance_is_the_outcome_until_it_is_taken_back(store: Store) -> No
     (row,) = store.acceptances()
     store.withdraw(row.id, "grace", "it was not")
     (issue,) = overview(store, [web_nights.DAG]).issues
-    assert issue.outcome == TAKEN_BACK
-    assert "grace: it was not" in issue.why
+    assert issue.outcome == OPEN
+    assert issue.why == "red when it was last judged; accepted, and taken back by grace: it was not"
+
+
+def covered_night(store: Store, number: int) -> str:
+    """A night after an accepted one, red as the accepted one was: its verdict is known."""
+    (acceptance,) = store.acceptances()
+    run = web_nights.record(store, number, RED)
+    verdicts = [
+        replace(each, acceptance=acceptance.id if each.query == "q5" else None)
+        for each in store.verdicts(run)
+    ]
+    store.record_verdicts(run, verdicts)
+    return run
+
+
+def test_a_verdict_is_red_again_when_its_acceptance_is_taken_back(
+    browser: TestClient, store: Store
+) -> None:
+    """On the first page, in the list and in the night: a night of yesterday is open again."""
+    first = web_nights.record(store, 1, RED)
+    store.accept(first, "ada", "wanted so", ["q5"])
+    run = covered_night(store, 2)
+    (line,) = overview(store, [web_nights.DAG]).engines
+    assert (line.line.colour, line.line.known, line.red) == ("GREEN", 1, ())
+    (row,) = store.acceptances()
+    store.withdraw(row.id, "grace", "it was not")
+    page = overview(store, [web_nights.DAG])
+    (line,) = page.engines
+    assert (line.line.colour, line.line.known, line.red, page.red) == ("RED", 0, ("q5",), 1)
+    assert line.since is not None
+    assert line.since.night == first
+    assert page.maps[0].newest["q5"].look.tone == "bad"
+    assert 'class="colour bad"' in shown(browser, at(run))
+    assert "(accepted)" not in shown(browser, at(run, "query", "q5"))
+
+
+def test_a_red_after_its_acceptance_ran_out_is_open(store: Store) -> None:
+    first = web_nights.record(store, 1, RED, started=datetime.now(UTC) - timedelta(days=3))
+    store.accept(first, "ada", "until the fix", ["q5"], expires=datetime.now(UTC) + SOON)
+    sleep(SOON.total_seconds())
+    (issue,) = overview(store, [web_nights.DAG]).issues
+    assert issue.outcome == ACCEPTED
+    web_nights.record(store, 2, RED, started=datetime.now(UTC))
+    (issue,) = overview(store, [web_nights.DAG]).issues
+    assert issue.outcome == OPEN
+    assert "the acceptance by ada ran out on" in issue.why
+
+
+def test_the_map_shows_how_large_each_change_is(browser: TestClient, store: Store) -> None:
+    web_nights.record(store, 1, {"q0": Value.OK, "q5": Value.FASTER})
+    web_nights.record(store, 2, {"q0": Value.MISSING, "q5": Value.REGRESSION})
+    (of_engine,) = overview(store, [web_nights.DAG]).maps
+    assert of_engine.newest["q5"].ratio == pytest.approx(1.12)
+    table = shown(browser, "/").partition('<table class="map">')[2].partition("</table>")[0]
+    assert re.search(r'title="q5 REGRESSION \+12.0 %, \d', table)
+    assert re.search(r'title="q5 FASTER −10.0 %, \d', table)
+    assert re.search(r'title="q0 MISSING, \d', table)
+    slower, faster = bar(1.12), bar(0.9)
+    assert f'<rect x="{slower.left}" width="{slower.width}"' in table
+    assert f'<rect x="{faster.left}" width="{faster.width}"' in table
+    row = table.partition(">q5</a></th>")[2]
+    assert row.startswith('<td class="first number">+12.0 %</td>')
+
+
+@pytest.mark.parametrize(
+    ("ratio", "left", "right"),
+    [(1.0, 10, 10), (1.25, 10, 20), (0.8, 0, 10), (9.0, 10, 20), (0.01, 0, 10)],
+)
+def test_a_bar_goes_right_if_slower_and_ends_at_its_edge(
+    ratio: float, left: float, right: float
+) -> None:
+    drawn = bar(ratio)
+    assert (drawn.left, drawn.left + drawn.width) == (pytest.approx(left), pytest.approx(right))
+
+
+def test_weeks_begin_on_monday(store: Store) -> None:
+    """2026-11-22 is a Sunday."""
+    for number in range(1, 10):
+        web_nights.record(store, number, GREEN)
+    (of_engine,) = overview(store, [web_nights.DAG]).maps
+    weeks = [(f"{week.monday}", len(week.columns)) for week in of_engine.weeks]
+    accepted = ("2026-11-09", 1)
+    assert weeks == [("2026-11-30", 1), ("2026-11-23", 7), ("2026-11-16", 1), accepted]
+    newest_first = [night.started for night, _ in of_engine.columns]
+    assert newest_first == sorted(newest_first, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("running", "words"),
+    [
+        (True, "wait for its tasks"),
+        (False, "its run is over and no task goes on"),
+        (None, "Airflow has no such run any more"),
+    ],
+)
+def test_a_night_without_a_verdict_says_what_to_do(
+    browser: TestClient, store: Store, access: TestAccess, running: bool | None, words: str
+) -> None:
+    begun = web_nights.paired_night(1)
+    web_nights.start(store, begun)
+    access.running = running
+    assert words in shown(browser, at(begun.run))
+
+
+def test_a_metric_that_only_informs_is_not_red() -> None:
+    assert look(Value.INVALID).tone == look(Value.REGRESSION).tone == "bad"
+    for value in (Value.INVALID, Value.REGRESSION):
+        informing = look(value, decides=False)
+        assert (informing.word, informing.tone) == (value.value, "calm")
+    assert look(Value.WATCH, decides=False) == look(Value.WATCH)
 
 
 def test_every_engine_has_a_row_with_its_newest_night(store: Store) -> None:
@@ -107,7 +220,7 @@ def test_every_engine_has_a_row_with_its_newest_night(store: Store) -> None:
     newest = web_nights.record(store, 3, RED)
     web_nights.record(store, 2, GREEN, dag_id=OTHER, engine="spark-4.2.1", run_id="r2")
     page = overview(store, [web_nights.DAG, OTHER])
-    lines = [(x.line.night.engine, x.line.colour, x.version) for x in page.engines]
+    lines = [(x.line.night.engine, x.line.colour, x.line.build.version) for x in page.engines]
     assert lines == [("spark-4.2.1", "GREEN", "4.3.0"), ("spark-4.3.0", "RED", "4.3.0")]
     red = page.engines[1]
     assert red.line.night.id == newest
@@ -191,8 +304,12 @@ def test_four_hundred_nights_are_a_map_of_the_newest(empty_database: Path, tmp_p
     with open_store(f"sqlite:///{path}") as store:
         bench_nights.fill(store, 400, ("q0", "q5"), 1)
         page = overview(store, [bench_nights.DAG])
-    ((_, columns),) = page.columns
-    assert len(columns) == COLUMNS
+    (of_engine,) = page.maps
+    columns = of_engine.columns
+    assert COLUMNS - 5 < len(columns) < COLUMNS
+    mondays = [week.monday for week in of_engine.weeks]
+    assert mondays == sorted(set(mondays), reverse=True)
+    assert {monday.weekday() for monday in mondays} == {0}
     assert columns[0][0].id == page.engines[0].line.night.id
     assert columns[0][0].started > columns[-1][0].started
     assert {x.outcome for x in page.issues} == {OPEN}

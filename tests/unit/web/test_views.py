@@ -17,7 +17,7 @@ from nexmark.attribution.differences import PlanState
 from nexmark.evidence.build_comparison import compare
 from nexmark.evidence.explaining import confs_compared
 from nexmark.evidence.gate_health import hosts_of, right, seen_of
-from nexmark.evidence.night_evidence import night_evidence
+from nexmark.evidence.night_evidence import cost_of, night_evidence
 from nexmark.evidence.night_list import GREEN, NOT_JUDGED, PAGE, RED, legend, look, nights_page
 from nexmark.evidence.pairs import (
     MOST_POINTS,
@@ -59,7 +59,7 @@ def point(number: int, ratio: float, baseline: str = "b") -> RatioPoint:
     at = STARTED + timedelta(days=number)
     numbers: dict[str, Any] = {"ratio": ratio, "noise": 0.01, "build": "c"}
     said = Verdict(str(number), "q5", CPU, Value.OK, "", Mode.PAIRED, 1, **numbers)
-    return RatioPoint(at, "4.3.0", "s", baseline, said)
+    return RatioPoint(at, "4.3.0", "s", baseline, said, "4.3.0 c", baseline)
 
 
 # --- the drawing of an interval
@@ -112,6 +112,20 @@ def test_every_verdict_has_a_word_a_shape_and_a_rank_of_its_own() -> None:
 def test_what_is_accepted_comes_after_what_is_open() -> None:
     assert look(Value.REGRESSION, known=True).rank > look(Value.OK).rank
     assert look(Value.REGRESSION, known=True).tone == "calm"
+
+
+# --- what a night cost
+
+
+def test_the_cost_of_a_night_is_its_time_and_how_much_of_it_was_measured_steadily() -> None:
+    ran = [
+        repetition(number=number, start=1000.0 * number, end=1000.0 * number + 60, steady_wall_s=40)
+        for number in (1, 2, 3)
+    ]
+    cost = cost_of([*ran, repetition(number=4, status="invalid")])
+    assert cost is not None
+    assert cost.words == "3 timed applications in 34:20, 6% of it steady measured work"
+    assert cost_of([repetition()]) is None
 
 
 # --- arms, plans, pairs
@@ -296,7 +310,7 @@ def test_the_page_of_a_night_says_what_why_and_what_next(store: Store) -> None:
     assert page.report.alarms
     assert (page.before, page.after) == (before, None)
     assert [host.name for host in page.hosts] == ["n02", "n03"]
-    assert page.hosts[0].drift == pytest.approx(1.01)
+    assert page.hosts[0].apart == pytest.approx(0.01)
 
 
 def test_the_page_of_a_query_has_the_canary_of_its_later_rounds(store: Store) -> None:
@@ -400,7 +414,7 @@ def test_without_pairs_medians_of_different_nights_are_compared_on_one_basis() -
 
 def test_a_host_shows_the_timing_that_moved_most() -> None:
     def reading(metric: str, moment: str, mean: float) -> Any:
-        return SimpleNamespace(host="n02", metric=metric, moment=moment, value=mean)
+        return SimpleNamespace(host="n02", group="", metric=metric, moment=moment, value=mean)
 
     (host,) = hosts_of(
         [

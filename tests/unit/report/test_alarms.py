@@ -1,0 +1,111 @@
+"""With what a red verdict began: a build, confs, a workload, or none of these."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from nexmark.evidence.alarms import alarm_groups, alarm_lines
+from nexmark.evidence.night_rows import night_rows
+from nexmark.model import Value
+from nexmark.store import BuildRecord, RepetitionRecord, Store
+from tests.unit.store.night_builder import OK, judged, measurement
+
+OLD, NEW = BuildRecord("sha-430", "4.3.0", "pypi:4.3.0"), BuildRecord("sha-431", "4.3.1", "pypi:x")
+SLOW = replace(OK, value=Value.REGRESSION, ratio=1.12, reason="slower")
+PARTITIONS = "spark.sql.shuffle.partitions"
+
+
+def recorded(store: Store, number: int, *verdicts: Any, partitions: int = 2, **night: Any) -> str:
+    """A judged night whose candidate ran with a number of partitions."""
+    run = judged(store, number, *verdicts, **night)
+    for verdict in verdicts:
+        confs = {PARTITIONS: str(partitions), "spark.driver.port": str(7000 + number)}
+        made = RepetitionRecord(
+            run, verdict.query, 1, measurement=measurement(), result={"confs": confs}
+        )
+        store.record_repetition(made)
+    return run
+
+
+def lines(store: Store, run: str) -> list[str]:
+    stored = night_rows(store, store.night(run))
+    return alarm_lines(store, alarm_groups(store, stored.night, stored.verdicts))
+
+
+def test_another_build(store: Store) -> None:
+    recorded(store, 1, OK, build=OLD)
+    run = recorded(store, 2, SLOW, build=NEW)
+    assert lines(store, run) == [f"since build 4.3.1 pypi:x sha-431 (night {run}): q5 1.120"]
+
+
+def test_another_conf_of_the_same_build(store: Store) -> None:
+    recorded(store, 1, OK, build=OLD)
+    first = recorded(store, 2, SLOW, build=OLD, partitions=60)
+    run = recorded(store, 3, SLOW, build=NEW, partitions=60)
+    assert lines(store, run) == [
+        f"since conf {PARTITIONS} 2 -> 60 (night {first}): q5 1.120 (2 nights)"
+    ]
+
+
+def test_another_build_and_another_conf(store: Store) -> None:
+    recorded(store, 1, OK, build=OLD)
+    run = recorded(store, 2, SLOW, build=NEW, partitions=60)
+    (line,) = lines(store, run)
+    assert line.startswith(f"since build 4.3.1 pypi:x sha-431 and conf {PARTITIONS} 2 -> 60 (night")
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"workload": "small"}, "since workload smoke -> small (night"),
+        (
+            {"workload_spec": {"events": 7, "seed": 1, "repetitions": 9}},
+            "since workload smoke, events 100000 -> 7 (night",
+        ),
+    ],
+)
+def test_another_workload(store: Store, changed: dict[str, Any], words: str) -> None:
+    recorded(store, 1, OK, build=OLD)
+    run = recorded(store, 2, SLOW, build=OLD, **changed)
+    (line,) = lines(store, run)
+    assert line.startswith(words)
+
+
+def test_nothing_changed(store: Store) -> None:
+    recorded(store, 1, OK, build=OLD)
+    run = recorded(store, 2, SLOW, build=OLD)
+    (line,) = lines(store, run)
+    assert line.startswith(f"since night {run}, with the same build 4.3.0 pypi sha-430, confs and")
+
+
+def test_the_first_night_of_all_names_its_build(store: Store) -> None:
+    run = recorded(store, 1, SLOW, build=OLD)
+    (line,) = lines(store, run)
+    assert line.startswith("since build 4.3.0 pypi sha-430 (night")
+
+
+def test_a_build_and_a_conf_that_came_later_are_alarms_of_their_own(store: Store) -> None:
+    slow_q0, ok_q0 = (replace(each, query="q0") for each in (SLOW, OK))
+    recorded(store, 1, OK, ok_q0, build=OLD)
+    by_build = recorded(store, 2, SLOW, ok_q0, build=NEW)
+    by_conf = recorded(store, 3, SLOW, slow_q0, build=NEW, partitions=60)
+    assert lines(store, by_conf) == [
+        f"since build 4.3.1 pypi:x sha-431 (night {by_build}): q5 1.120 (2 nights)",
+        f"since conf {PARTITIONS} 2 -> 60 (night {by_conf}): q0 1.120",
+    ]
+    run = recorded(store, 4, SLOW, slow_q0, build=NEW, partitions=60)
+    assert len(lines(store, run)) == 2
+
+
+def test_a_query_that_became_red_later_with_the_same_build_and_confs_is_no_other_cause(
+    store: Store,
+) -> None:
+    slow_q0, ok_q0 = (replace(each, query="q0") for each in (SLOW, OK))
+    recorded(store, 1, OK, ok_q0, build=OLD)
+    recorded(store, 2, SLOW, ok_q0, build=NEW)
+    run = recorded(store, 3, SLOW, slow_q0, build=NEW)
+    (line,) = lines(store, run)
+    assert "q5 1.120 (2 nights), q0 1.120" in line

@@ -1,0 +1,127 @@
+"""A red night says what changed in the source between the last good build and the first bad one."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from nexmark.config import paths
+from nexmark.evidence.night_evidence import make_report
+from nexmark.model import Value
+from nexmark.report.evidence_files import night_html
+from nexmark.report.table import report_text
+from nexmark.store import BuildRecord, Store
+from tests.git_repository import GitRepository
+from tests.unit.report.rendered import collect, evidence
+from tests.unit.store.night_builder import OK, judged
+
+STATE_STORE = "sql/core/src/main/scala/org/apache/spark/sql/execution/streaming/state/Store.scala"
+RED = replace(OK, value=Value.REGRESSION, ratio=1.2, lo=1.15, hi=1.25, shift=0.18)
+
+
+@pytest.fixture
+def builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[BuildRecord]:
+    """Builds of four commits of a clone that engines.yaml names; the last two are what changed."""
+    clone = GitRepository.make(tmp_path / "clone")
+    titles = ("Begin", "Rest", "Write docs", "[SPARK-7] Flush <b>each</b> row")
+    files = ("a", "b", "c", STATE_STORE)
+    commits = [
+        clone.commit(title, {file: title}) for title, file in zip(titles, files, strict=True)
+    ]
+    conf = tmp_path / "conf"
+    shutil.copytree(paths.conf_dir(), conf)
+    text = (conf / "engines.yaml").read_text()
+    named = f'clone: "{clone.path}", compare: "https://forge.example/{{{{ old }}}}..{{{{ new }}}}"'
+    changed, count = re.subn("repository: .*", f"repository: {{{named}}}", text, count=1)
+    assert count == 1
+    (conf / "engines.yaml").write_text(changed)
+    monkeypatch.setenv("NEXMARK_CONF", str(conf))
+    names = ("sha-429", "sha-1", "sha-2", "sha-3")
+    return [
+        BuildRecord(name, "4.4.0", f"tarball:{name}", commit)
+        for name, commit in zip(names, commits, strict=True)
+    ]
+
+
+def between(old: BuildRecord, new: BuildRecord, counted: str) -> str:
+    areas = "touches streaming, SQL execution or the state store"
+    first, last = str(old.revision)[:12], str(new.revision)[:12]
+    return f"changed for q5 from {first} to {last}: {counted} {areas}"
+
+
+def test_the_change_is_from_the_last_night_that_was_not_red(
+    store: Store, builds: list[BuildRecord]
+) -> None:
+    old, good, _, bad = builds
+    judged(store, 1, build=good, baseline_builds=[old])
+    judged(store, 2, RED, build=bad)
+    run = judged(store, 3, RED, build=bad)
+    report = make_report(store, run)
+    lines = report_text(report).splitlines()
+    place = lines.index(between(good, bad, "1 of 2 commits"))
+    assert lines[place - 1].startswith("Since: ")
+    address, commit = lines[place + 1 : place + 3]
+    assert address == f"  https://forge.example/{good.revision}..{bad.revision}"
+    assert commit.endswith("[SPARK-7] Flush <b>each</b> row (2026-11-03; state store)")
+    (change,) = collect(store, run)["source_changes"]
+    assert (change["old"], change["new"]) == (good.revision, bad.revision)
+    assert [each["areas"] for each in change["commits"]] == [["state store"]]
+    assert [x["revision"] for x in collect(store, run)["builds"]] == [bad.revision, old.revision]
+
+
+def test_a_build_that_was_red_for_another_reason_is_passed_over(
+    store: Store, builds: list[BuildRecord]
+) -> None:
+    old, good, wrong, bad = builds
+    judged(store, 1, build=good, baseline_builds=[old])
+    invalid = replace(RED, value=Value.INVALID, ratio=None, lo=None, hi=None, shift=None)
+    judged(store, 2, invalid, build=wrong)
+    (change,) = make_report(store, judged(store, 3, RED, build=bad)).source_changes
+    assert change.lines[0] == between(good, bad, "1 of 2 commits")
+
+
+def test_the_page_links_to_the_comparison_and_the_file_has_its_address(
+    store: Store, builds: list[BuildRecord]
+) -> None:
+    old, good, _, bad = builds
+    judged(store, 1, build=good, baseline_builds=[old])
+    run = judged(store, 2, RED, build=bad)
+    page = night_html(evidence(store, run))
+    assert f"<code>https://forge.example/{good.revision}..{bad.revision}</code>" in page
+    assert "Flush &lt;b&gt;each&lt;/b&gt; row" in page
+    assert "<b>each</b>" not in page
+
+
+def test_without_an_earlier_night_it_is_from_the_baseline(
+    store: Store, builds: list[BuildRecord]
+) -> None:
+    old, _, _, bad = builds
+    run = judged(store, 1, RED, build=bad, baseline_builds=[old])
+    (change,) = make_report(store, run).source_changes
+    assert change.lines[0] == between(old, bad, "1 of 3 commits")
+
+
+def test_a_comparison_on_demand_is_from_what_it_was_compared_with(
+    store: Store, builds: list[BuildRecord]
+) -> None:
+    old, good, _, bad = builds
+    judged(store, 1, build=good, baseline_builds=[old])
+    run = judged(store, 2, RED, build=bad, teaches=False)
+    (change,) = make_report(store, run).source_changes
+    assert change.lines[0] == between(old, bad, "1 of 3 commits")
+
+
+def test_the_same_build_and_one_whose_commit_is_unknown_say_nothing(
+    store: Store, builds: list[BuildRecord]
+) -> None:
+    old, good, other, bad = builds
+    judged(store, 1, build=good, baseline_builds=[old])
+    assert make_report(store, judged(store, 2, RED, build=good)).source_changes == ()
+    judged(store, 3, build=good)
+    run = judged(store, 4, RED, build=replace(bad, id="sha-4", revision=None))
+    assert make_report(store, run).source_changes == ()
+    assert make_report(store, judged(store, 5, build=other)).source_changes == ()
