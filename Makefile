@@ -34,8 +34,8 @@ env-dev: .venv/.dev ## Create .venv with the test and lint tools as well
 
 run: .venv/.run ## Run a night: make run QUERIES=q1,q5 WORKLOAD=small ENGINE=spark-3.5.9
 	@$(BIN)/nexmark run $${ENGINE+--engine "$$ENGINE"} $${WORKLOAD+--workload "$$WORKLOAD"} $${QUERIES+--queries "$$QUERIES"} $${CLUSTER+--cluster "$$CLUSTER"} $${DATE+--date "$$DATE"} $${REPETITIONS+--repetitions "$$REPETITIONS"}
-ui: .venv/.run ## Start Airflow with these DAGs on 127.0.0.1 (Ctrl-C ends it)
-	@$(BIN)/nexmark ui
+ui: .venv/.run ## Start Airflow with these DAGs on 127.0.0.1 (Ctrl-C ends it); EXAMPLE=yes: example nights
+	@$(BIN)/nexmark ui $(if $(filter yes,$(EXAMPLE)),--example)
 
 check: lint ## Lint, types, and the tests without Spark: minutes
 	$(PYTEST) -n 2 -m "not spark and not slow and not long" tests/unit tests/docs

@@ -14,6 +14,7 @@ from typing import Any
 
 from nexmark.config import paths
 from nexmark.home import make_home
+from nexmark.model import build_name
 from nexmark_jobs import redaction
 from nexmark_jobs.redaction import HIDDEN, is_fingerprint, is_secret
 
@@ -65,6 +66,11 @@ def shown(name: str, value: str) -> str:
     if is_fingerprint(value):
         return value
     return HIDDEN if is_secret(name, value) else without_secrets(value)
+
+
+def shown_build(version: str, source: str, build: str) -> str:
+    """Return the name of a build as a person may see it, without secrets; see ``build_name``."""
+    return without_secrets(build_name(version, source, build))
 
 
 def shown_confs(confs: Mapping[str, Any]) -> str:

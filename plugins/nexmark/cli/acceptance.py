@@ -1,7 +1,7 @@
 """The verbs about acceptances: accept, withdraw, acks. RUN is as in `nexmark.cli.results`."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +13,8 @@ from nexmark.people import process_user, signed
 from nexmark.terminal import columns
 
 if TYPE_CHECKING:
-    from nexmark.store.table_rows import AcceptanceRow, NightRow
+    from nexmark.evidence.alarms import AcceptedTogether
+    from nexmark.store.history import AnyNight
 
 _ACKS = (
     "id",
@@ -114,31 +115,42 @@ def withdraw(
     print(f"Acceptance {row.id} of {row.query} ({row.night_id}) is withdrawn; {now}.")
 
 
-def acks(limit: Limit = 50, db: option.Database = None) -> None:
-    """List all acceptances, and whether each still counts."""
-    from nexmark.store.accepting import states
+def acks(
+    limit: Limit = 50,
+    each: Annotated[
+        bool, typer.Option("--each", help="A row for each query, with the id of its acceptance.")
+    ] = False,
+    db: option.Database = None,
+) -> None:
+    """List all acceptances, and whether each still counts.
 
-    with option.opened(db) as store:
-        acceptances = states(store.acceptances(), datetime.now(UTC))
-    if not acceptances:
+    What was accepted together is one row, with the first and the last of its ids.
+    """
+    from nexmark.evidence.alarms import AcceptedTogether, acknowledged, together
+
+    with option.opened(db) as opened, opened.at_one_moment() as store:
+        newest_first = acknowledged(store.acceptances(), datetime.now(UTC))[::-1]
+        builds = store.build_names(ack.row.build_id or "" for ack in newest_first)
+    if not newest_first:
         print("Nothing is accepted yet.")
         return
-    newest = acceptances[::-1][:limit]
-    print(columns(_ACKS, [_ack(row, state) for row, state in newest]))
+    groups = [AcceptedTogether((ack,)) for ack in newest_first] if each else together(newest_first)
+    print(columns(_ACKS, [_accepted(group, builds) for group in groups[:limit]]))
 
 
-def _ack(row: "AcceptanceRow", state: str) -> tuple[str, ...]:
-    size = "-" if row.size is None else f"{row.size:.3f}"
+def _accepted(group: "AcceptedTogether", builds: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the row of what was accepted together; ``builds`` has the names of builds by id."""
+    row, last = group.first.row, group.acks[-1].row
     until = f"{row.expires:{TIME}}" if row.expires else "-"
     return (
-        str(row.id),
+        str(row.id) if row is last else f"{row.id} to {last.id}",
         f"{row.accepted:{TIME}}",
-        state,
-        row.query,
+        group.first.state,
+        queries(group.queries),
         f"{row.engine}, {row.workload}, {row.cluster}",
         row.metric,
-        size,
-        (row.build_id or "-")[:19],
+        " to ".join(f"{size:.3f}" for size in group.sizes) or "-",
+        builds.get(row.build_id or "", "-"),
         row.night_id,
         row.who,
         until,
@@ -147,7 +159,7 @@ def _ack(row: "AcceptanceRow", state: str) -> tuple[str, ...]:
     )
 
 
-def place(night: "NightRow") -> str:
+def place(night: "AnyNight") -> str:
     """Return the engine, the workload and the cluster of a night in words."""
     return f"{night.engine} on {night.workload}, cluster {night.cluster}"
 

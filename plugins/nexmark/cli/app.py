@@ -20,6 +20,7 @@ from nexmark.cli import (
     record_verb,
     recovery_verbs,
     results,
+    site_verb,
 )
 from nexmark.cli.compat import compat
 from nexmark.cli.help_groups import GroupedVerbs
@@ -43,6 +44,7 @@ _VERBS: Mapping[str, Sequence[Callable[..., Any] | typer.Typer]] = {
         results.report,
         results.verify,
         results.export,
+        site_verb.site,
         results.replay,
         results.validate,
         record_verb.record,

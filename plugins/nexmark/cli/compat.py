@@ -8,6 +8,7 @@ import typer
 from nexmark.cli import shared_options as option
 from nexmark.config import paths
 from nexmark.errors import suggest
+from nexmark.secrets import shown_build
 
 if TYPE_CHECKING:
     from nexmark.engines import Build
@@ -79,7 +80,8 @@ def compat(
         missing = write_corpus(sides[0], cases, chosen, option.on_stderr, corpus)
         print(f"{corpus}: checkpoints of Spark {builds[0].version}; missing: {missing or 'none'}")
         return 1 if missing else 0
-    title = " to ".join(f"Spark {side.build.version} ({side.build.id})" for side in sides)
+    shown = (shown_build(build.version, build.source, build.id) for build in builds)
+    title = " to ".join(f"Spark {name}" for name in shown)
     print(f"{title}: {events:,} events, {tps:,} per second, seed {seed}\n", flush=True)
     run = check_plans if plans_only else check
     results = run(*sides, cases, chosen, option.on_stderr, only_stateful=query is None)

@@ -16,14 +16,20 @@ _HELP = "Look at the hosts of a cluster; make three to test with."
 cluster = typer.Typer(name="cluster", help=_HELP)
 
 
-def ui(port: Port = 8080) -> int:
+def ui(
+    port: Port = 8080,
+    example: Annotated[
+        bool,
+        typer.Option("--example", help="Show sixty example nights, in a home of their own."),
+    ] = False,
+) -> int:
     """Start Airflow with these DAGs on 127.0.0.1.
 
-    Ctrl-C ends it.
+    Ctrl-C ends it. With --example, it has pages only: no DAG runs.
     """
     from nexmark.cli.own_airflow import serve
 
-    return serve(port)
+    return serve(port, example)
 
 
 @cluster.command()

@@ -15,6 +15,9 @@ from nexmark.people import process_user, signed
 from nexmark.terminal import INTERRUPTED, show_line
 
 if TYPE_CHECKING:
+    from nexmark.bisect.build_sequence import BuildSequence
+    from nexmark.bisect.measured_builds import MeasuredBuilds
+    from nexmark.config import Engine
     from nexmark.rollout.state import Rollout
     from nexmark.store import Store
 
@@ -192,10 +195,19 @@ def backfill(
 
 
 def bisect(
-    good: Annotated[str, typer.Option(help="A build without the change, as pypi:4.3.0.")] = "",
-    bad: Annotated[str, typer.Option(help="A later build with the change.")] = "",
+    good: Annotated[
+        str, typer.Option(help="A build without the change, as pypi:4.3.0; with --repo a revision.")
+    ] = "",
+    bad: Annotated[str, typer.Option(help="A later build or revision with the change.")] = "",
     builds: Annotated[
-        str, typer.Option(help="The builds between them, in order: a file, or a,b,c.")
+        str | None, option.text("The builds between them, in order: a file, or a,b,c.")
+    ] = None,
+    repo: Annotated[
+        str | None, option.text("A clone of Spark whose commits are built.", metavar="DIR")
+    ] = None,
+    build_command: Annotated[
+        str,
+        typer.Option(help="With --repo: builds a checkout, in a shell; ./dev/make-distribution.sh"),
     ] = "",
     query: Annotated[str, typer.Option(help="The query that changed.")] = "",
     engine: option.Engine = None,
@@ -209,47 +221,107 @@ def bisect(
         str | None, option.text("The URL of a running Airflow whose scheduler runs the nights.")
     ] = None,
 ) -> int:
-    """Find the build that brought a change, by nights.
+    """Find the build or commit of a change, by nights.
+
+    With --repo, commits are built: the build command runs in a checkout of one commit, and leaves a
+    Spark build in $NEXMARK_BUILD or in dist/. Each commit is built once; one that fails is left
+    out.
 
     0 if it is found. --airflow is the URL of a running Airflow whose scheduler runs the nights.
     After an interruption, the same command goes on where the search was.
     """
     from nexmark.airflow_site.api import running_airflow
     from nexmark.bisect.measured_builds import MeasuredBuilds
-    from nexmark.bisect.search import Search, answer, read_builds, table
     from nexmark.cli.night_runner import run_night
 
-    ends = read_builds(good, bad, builds)
     config = load()
     chosen = config.engine(engine)
+    sequence = _sequence(good, bad, builds, repo, build_command, chosen)
+    first = sequence.builds[0]
     params = {
         "engine": chosen.name,
         "queries": query,
         "workload": workload or config.comparison_workload(chosen),
         "cluster": cluster or config.cluster_of(chosen),
-        "against": ends[0],
+        "against": first,
         "mode": Mode.PAIRED,
         "repetitions": repetitions or config.gate.for_comparison().pairs,
     }
     elsewhere = running_airflow(airflow) if airflow else None
     run_it = elsewhere.night if elsewhere else partial(run_night, config, BUILD_DAG_ID, chosen.name)
-    nights = MeasuredBuilds(config, chosen.name, params, run_it)
-    if not query.strip() or len(nights.plan(ends[0]).queries) != 1:
+    nights = MeasuredBuilds(config, chosen.name, params, run_it, sequence)
+    if not query.strip() or len(nights.plan(first).queries) != 1:
         raise NexmarkError(f"query: {query!r} is not one query; give --query q5")
     if elsewhere is not None:
         elsewhere.check()
-    for build in (ends[0], ends[-1]):
-        nights.fetch(build)
-    search = Search(ends, nights.known(ends), config.gate.noise_floor)
-    if search.nights:
-        show_line(f"{len(search.nights)} nights of an earlier search are used")
+    return _search(query, nights, measurements)
+
+
+def _sequence(
+    good: str,
+    bad: str,
+    builds: str | None,
+    repo: str | None,
+    build_command: str,
+    engine: "Engine",
+) -> "BuildSequence":
+    """Return the builds of a search, as the options of `nexmark bisect` name them.
+
+    Args:
+        good: The value of --good.
+        bad: The value of --bad.
+        builds: The value of --builds.
+        repo: The value of --repo.
+        build_command: The value of --build-command.
+        engine: The engine whose nights measure the builds.
+
+    Raises:
+        NexmarkError: The options do not belong together, or one of them is wrong.
+    """
+    from nexmark.bisect.build_sequence import GivenBuilds
+    from nexmark.bisect.built_commits import BuiltCommits, commits_to_search
+    from nexmark.bisect.search import read_builds
+
+    if repo is None:
+        if build_command.strip():
+            raise NexmarkError("bisect: --build-command is given without --repo; give --repo DIR")
+        return GivenBuilds(read_builds(good, bad, builds or ""), engine.name)
+    if builds is not None:
+        raise NexmarkError(
+            "bisect: --builds is given with --repo, whose commits are built; drop one"
+        )
+    if not build_command.strip():
+        example = "--build-command './dev/make-distribution.sh'"
+        raise NexmarkError(f"bisect: --repo is given without --build-command; give {example}")
+    repository, commits = commits_to_search(repo, good, bad)
+    compare = engine.repository.compare if engine.repository else None
+    return BuiltCommits(repository, build_command, commits, show_line, compare)
+
+
+def _search(query: str, nights: "MeasuredBuilds", measurements: int) -> int:
+    """Search the first bad build and print it; return 0 if it is found, else 1."""
+    from nexmark.bisect.search import Search, answer, table
+
+    sequence = nights.sequence
+    builds = sequence.builds
+    floor = nights.config.gate.noise_floor
     try:
+        for build in (builds[0], builds[-1]):
+            nights.fetch(build)
+        names, noun = sequence.names, sequence.noun
+        search = Search(builds, nights.known(), floor, names=names, noun=noun)
+        if search.nights:
+            show_line(f"{len(search.nights)} nights of an earlier search are used")
         state = search.run(
             nights.measure, measurements, lambda *so_far: show_line(table(*so_far)), show_line
         )
     except KeyboardInterrupt:
         show_line("interrupted: the same command goes on from here")
         raise
+    if state.found:
+        before = builds[builds.index(state.found[0]) - 1]
+        for line in sequence.details(before, state.found[-1]):
+            show_line(line)
     show_line(answer(query, search, state))
     return 0 if state.found else 1
 

@@ -44,8 +44,12 @@ _ONLY = {"AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False"}
 Creator = Callable[[AirflowApi], backfills.Backfill]
 
 
-def serve(port: int) -> int:
+def serve(port: int, example: bool = False) -> int:
     """Run `nexmark ui` until it is interrupted, then return 0.
+
+    Args:
+        port: The port of Airflow.
+        example: Whether it shows the example nights, in their own home; no DAG runs there.
 
     Raises:
         NexmarkError: A component of Airflow ended by itself.
@@ -54,6 +58,10 @@ def serve(port: int) -> int:
         signal.signal(number, signal.default_int_handler)
     try:
         airflow_home.check_port(port, "nexmark ui --port PORT")
+        if example:
+            from nexmark.example.example_home import enter_example_home
+
+            enter_example_home(show_line)
         config = load()
         environment = airflow_home.airflow_environment(config, port)
         airflow = Components(environment, port, paths.home() / "logs")
@@ -61,8 +69,9 @@ def serve(port: int) -> int:
             show_line("preparing Airflow")
             airflow_home.prepare(environment)
             components.bring_up(API_SERVER)
-            backfills.close_abandoned(config, airflow_home.own_airflow(port))
-            components.bring_up()
+            if not example:
+                backfills.close_abandoned(config, airflow_home.own_airflow(port))
+                components.bring_up()
             passwords = json.loads((airflow_home.airflow_home() / "passwords.json").read_text())
             for user, password in passwords.items():
                 print(f"Airflow is at http://127.0.0.1:{port} (user {user}, password {password})")

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from nexmark.store.query_history import LevelChange, QueryHistory, RatioPoint
     from nexmark.store.table_rows import AcceptanceRow
 
-#: How many characters of a build's name are shown: enough to tell builds apart.
-_BUILD = 19
 #: The highest confidence in a date that is printed.
 _SURE = 0.999
 _SERIES = ("night", "build", "against", "ratio", "95 % interval", "pairs", "verdict")
@@ -31,7 +29,8 @@ _OfTheNewest = Annotated[str | None, option.text("Default: of the newest night."
 _ACCEPTED = ("id", "accepted", "state", "ratio", "run", "by", "reason")
 
 
-def _directory(text: str) -> Path:
+def out_directory(text: str) -> Path:
+    """Return the directory of --out; refuse an empty text."""
     if not text.strip():
         raise typer.BadParameter("where to? give --out DIR")
     return Path(text)
@@ -147,8 +146,8 @@ def _series(point: "RatioPoint") -> tuple[str, ...]:
     known = verdict.lo is not None and verdict.hi is not None
     return (
         f"{point.started:{TIME}}",
-        _build(point),
-        "itself" if point.baseline == verdict.build else point.baseline[:_BUILD] or "-",
+        point.build_name,
+        "itself" if point.baseline == verdict.build else point.baseline_name or "-",
         "-" if verdict.ratio is None else f"{verdict.ratio:.3f}",
         f"{verdict.lo:.3f} to {verdict.hi:.3f}" if known else "-",
         "-" if verdict.ratio is None else f"{verdict.pairs}{fresh}",
@@ -156,14 +155,10 @@ def _series(point: "RatioPoint") -> tuple[str, ...]:
     )
 
 
-def _build(point: "RatioPoint") -> str:
-    return f"{point.version} {point.verdict.build[:_BUILD]}"
-
-
 def _change(level: "LevelChange") -> str:
     ratio, sure = level.change.ratio, min(level.change.confidence, _SURE)
     change = f"{abs(ratio - 1):.1%} {'more' if ratio > 1 else 'less'}, {sure:.1%} sure"
-    builds = f"from {_build(level.last)} to {_build(level.first)}"
+    builds = f"from {level.last.build_name} to {level.first.build_name}"
     return f"{level.first.started:{TIME}}  {change}: {builds} (night {level.first.verdict.night})"
 
 
@@ -173,7 +168,12 @@ def _acceptance(row: "AcceptanceRow", state: str) -> tuple[str, ...]:
 
 
 def nights(limit: Limit = 20, db: option.Database = None) -> None:
-    """List the newest runs."""
+    """List the newest runs with their colours.
+
+    The newest run of each DAG has its answer, why, what to do next, and since when it is red.
+    """
+    from nexmark.evidence.night_evidence import make_report
+    from nexmark.evidence.night_list import NOT_COMPARED, lines_of
     from nexmark.store.store import MOST_ROWS
 
     with option.opened(db) as opened, opened.at_one_moment() as store:
@@ -181,34 +181,49 @@ def nights(limit: Limit = 20, db: option.Database = None) -> None:
         if not newest:
             print("No run is recorded yet.")
         accepted = Counter(row.night_id for row in store.acceptances())
-        for night in newest:
-            verdicts = Counter(row.value for row in store.verdicts(night.id))
-            summary = ", ".join(f"{number} {value}" for value, number in verdicts.most_common())
+        explained: set[str] = set()
+        for line in lines_of(store, newest):
+            night = line.night
+            print(f"{night.started:{TIME}}  {line.colour:<{len(NOT_COMPARED)}}  {night.id}")
+            known = [f"{line.known} accepted"] if line.known else []
+            counts = ", ".join([*(f"{number} {one.word}" for one, number in line.counts), *known])
             baseline = f"  baseline of {accepted[night.id]} queries" if accepted[night.id] else ""
-            print(f"{night.started:{TIME}}  {night.id}")
-            print(f"    {place(night)}: {summary or 'not judged'}{baseline}")
+            print(f"    {place(night)}, {line.build.name}: {counts or 'not judged'}{baseline}")
+            if night.dag_id not in explained:
+                explained.add(night.dag_id)
+                for sentence in make_report(store, night.id).first_lines:
+                    print(f"    {sentence}")
 
 
 def show(run: Run, db: option.Database = None) -> None:
-    """Show one run, and the acceptances of its engine."""
+    """Show one run, and the acceptances of its engine.
+
+    Its answer comes first, then why, what to do next, and since when it is red.
+    """
+    from nexmark.evidence.alarms import acknowledged, together
+    from nexmark.evidence.night_evidence import make_report
+
     with option.opened(db) as opened, opened.at_one_moment() as store:
         night = store.find_run(run)
+        report = make_report(store, night.id)
         verdicts = store.verdicts(night.id)
-        history = store.acceptances(night.engine, night.workload, night.cluster)
+        build = store.build(night.build_id).name
+        acceptances = store.acceptances(night.engine, night.workload, night.cluster)
+        accepted = together(acknowledged(acceptances, datetime.now(UTC)))
+    print("\n".join(report.first_lines))
     print(f"run        {night.id}")
     print(f"started    {night.started:{TIME}}")
     print(f"place      {place(night)}")
-    print(f"build      {night.build_id}")
+    print(f"build      {build}")
     print(f"directory  {night.directory}")
     for row in verdicts:
         print(f"  {row.query:<15} {row.value:<12} {row.reason}")
     print("accepted for this engine and workload, newest last:")
-    for moment in dict.fromkeys((row.accepted, row.night_id) for row in history):
-        rows = [row for row in history if (row.accepted, row.night_id) == moment]
-        names = queries([row.query for row in rows])
-        why = rows[0].reason or "-"
-        print(f"  {moment[0]:{TIME}}  {moment[1]}  {names}, by {rows[0].who}: {why}")
-    if not history:
+    for group in accepted:
+        first, state = group.first.row, group.first.state
+        said = f"{queries(group.queries)}, by {first.who}: {first.reason or '-'} ({state})"
+        print(f"  {first.accepted:{TIME}}  {first.night_id}  {said}")
+    if not accepted:
         print("  nothing yet")
 
 
@@ -232,7 +247,7 @@ def report(
 
 def export(
     out: Annotated[
-        Path, typer.Option(parser=_directory, metavar="DIR", help="A new or empty directory.")
+        Path, typer.Option(parser=out_directory, metavar="DIR", help="A new or empty directory.")
     ],
     format: Annotated[
         Literal["parquet", "csv"], typer.Option(help="The format of the files.")

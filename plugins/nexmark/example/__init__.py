@@ -1,0 +1,1 @@
+"""Sixty nights to look at before anything is measured: simulated figures, real verdicts."""
