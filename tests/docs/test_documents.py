@@ -26,6 +26,7 @@ from nexmark.config import (
     BuildSource,
     Engine,
     Gate,
+    Repository,
     Retention,
     Size,
     Snapshots,
@@ -46,7 +47,7 @@ CONF = sorted((ROOT / "include" / "conf").rglob("*.*"))
 #: The models of each file, its outermost first.
 MODELS: dict[str, tuple[type[BaseModel], ...]] = {
     "clusters.yaml": (EmbeddedCluster, SshCluster, Machine),
-    "engines.yaml": (Engine, BuildSource, Snapshots),
+    "engines.yaml": (Engine, BuildSource, Snapshots, Repository),
     "experiments.yaml": (Experiment, ExperimentArm, ReportedGain),
     "gate.yaml": (Gate,),
     "notifications.yaml": (Notification,),

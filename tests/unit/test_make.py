@@ -50,6 +50,9 @@ def called(directory: Path, *arguments: str, **environment: str) -> str:
         (["run", "QUERIES=`id` $HOME \"'"], "<--queries><`id` $HOME \"'>"),
         (["run", "QUERIES=q1,,q2", "REPETITIONS="], "<--queries><q1,,q2><--repetitions><>"),
         (["run", "ENGINE=\n"], "<--engine><>"),
+        (["ui"], ""),
+        (["ui", "EXAMPLE=yes"], "<--example>"),
+        (["ui", "EXAMPLE=no"], ""),
     ],
 )
 def test_what_is_given_is_passed_as_it_is(

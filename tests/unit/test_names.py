@@ -42,9 +42,10 @@ VAGUE = frozenset({"found", "told", "own", "x"})
 CLEAR = (
     *("dags", "nexmark_jobs", "testbed"),
     *("acceptance", "airflow_site", "attribution", "bisect", "cli", "cluster", "compatibility"),
-    *("config", "dag", "engines", "evidence", "expectations", "experiments", "flames"),
+    *("commits", "config", "dag", "engines", "evidence", "example", "expectations"),
+    *("experiments", "flames"),
     *("kafka", "labs", "latency", "measure", "night", "recording", "recovery", "report"),
-    *("retention", "rollout", "sampling", "store", "tasks", "verdict", "web"),
+    *("retention", "rollout", "sampling", "static_site", "store", "tasks", "verdict", "web"),
     *("errors.py", "home.py", "interrupts.py", "judging.py", "model.py", "people.py", "reaper.py"),
     *("reason.py", "secrets.py", "terminal.py"),
 )

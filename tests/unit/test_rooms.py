@@ -42,6 +42,7 @@ ROOMS = {
     "cli": Room(ALL, "rich typer"),
     "config": Room("nexmark_jobs", "croniter pydantic yaml"),
     "engines": Room("config home interrupts nexmark_jobs", "pydantic"),
+    "commits": Room("config"),
     "kafka": Room("config engines nexmark_jobs", "confluent_kafka cryptography"),
     "cluster": Room("config engines kafka nexmark_jobs terminal", "airflow paramiko"),
     "night": Room(
@@ -71,7 +72,9 @@ ROOMS = {
         "attribution config engines evidence expectations home interrupts measure nexmark_jobs"
         " recovery report store verdict"
     ),
-    "bisect": Room("config engines night store terminal verdict"),
+    "bisect": Room(
+        "commits config engines interrupts nexmark_jobs night reaper secrets store terminal verdict"
+    ),
     "rollout": Room("config engines evidence home night report terminal", "pydantic"),
     "retention": Room("cluster config engines evidence nexmark_jobs night store terminal", "rich"),
     "recovery": Room("config engines expectations home kafka nexmark_jobs", "duckdb scipy"),
@@ -83,7 +86,8 @@ ROOMS = {
         "attribution config home measure secrets verdict", "alembic psycopg pyarrow sqlalchemy"
     ),
     "evidence": Room(
-        "attribution config expectations flames measure nexmark_jobs night secrets store verdict",
+        "attribution commits config expectations flames measure nexmark_jobs night secrets store"
+        " verdict",
         "hdrh pydantic",
     ),
     "report": Room(
@@ -93,6 +97,8 @@ ROOMS = {
         "config evidence flames nexmark_jobs night report store",
         "airflow fastapi itsdangerous markupsafe sqlalchemy starlette",
     ),
+    "example": Room("acceptance config evidence home measure night report store verdict", "numpy"),
+    "static_site": Room("config evidence flames home night report store web"),
     "nexmark_jobs": Room("", "py4j pyspark"),
     "bench": Room(ALL, "fastapi numpy playwright pyspark yaml"),
     "testbed": Room("cluster config engines kafka nexmark_jobs"),

@@ -21,7 +21,8 @@ import pytest
 from nexmark.cli.app import main
 from nexmark.cluster.lease import Lease
 from nexmark.config import Config, Retention, load, paths
-from nexmark.engines.build import Manifest, scan
+from nexmark.engines import parse_source, resolve
+from nexmark.engines.build import Manifest, manifest_in_place, scan
 from nexmark.errors import NexmarkError
 from nexmark.model import RunKey, Value
 from nexmark.retention import pruning
@@ -29,6 +30,7 @@ from nexmark.retention.decision import ArtifactKind
 from nexmark.retention.prune_table import prune_table
 from nexmark.store import Store, open_store
 from nexmark_jobs.host.leases import locked, write_whole
+from tests.unit.engines.test_resolve import make_spark_home
 from tests.unit.store.night_builder import judge, paired, record_night
 from tests.unit.store.store_builder import DAG, BuildRecord, by_bounds
 from tests.unit.store.store_builder import night as single
@@ -427,6 +429,24 @@ def test_unused_builds_go_and_those_of_engines_and_baselines_stay(
     assert not (home / "builds" / f"{unused}.json").exists()
     assert not (home / "builds" / "sources" / "unused.json").exists()
     assert [path.name for path in archives.iterdir() if path.is_file()] == ["4.1.9-bb.jsa"]
+
+
+def test_builds_of_commits_go_like_those_that_were_fetched(
+    home: Path, store: Store, config: Config
+) -> None:
+    """What is being built is none yet."""
+    fetched = four_builds(home)
+    commits = home / "builds" / "commits" / "0123"
+    for name, days in (("lately", 29), ("unused", 60)):
+        spark = make_spark_home(commits / name)
+        resolve(parse_source(f"directory:{spark}"), home / "builds")
+        for path in (spark, manifest_in_place(spark, home / "builds")):
+            os.utime(path, ((NOW - days * DAY).timestamp(),) * 2)
+    (commits / ".half").mkdir()
+    prune(config, store)
+    assert sorted(path.name for path in commits.iterdir()) == [".half", "lately"]
+    assert builds_in(home) & set(fetched) == {fetched[0]}
+    assert not manifest_in_place(commits / "unused", home / "builds").exists()
 
 
 def four_builds(home: Path) -> list[str]:
