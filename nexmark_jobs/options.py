@@ -89,6 +89,7 @@ class Options:
     """A run of a query.
 
     With `boundary`, a run over the boundary events follows, whose sink writes to this directory.
+    With `again`, the same run follows once more, whose sink writes there.
     """
 
     query: Query
@@ -100,11 +101,16 @@ class Options:
     conf_profile: str = "default"
     boundary: Path | None = None
     checkpoint: CheckpointOptions | None = None
+    again: Path | None = None
+
+    def once_more(self, directory: Path) -> "Options":
+        """Return options for the same run into another directory."""
+        sink = SinkOptions(self.sink.kind, directory)
+        return replace(self, sink=sink, result=None, boundary=None, again=None)
 
     def over_boundary(self, directory: Path) -> "Options":
         """Return options for the same query over the boundary events, and the same kind of sink."""
-        sink = SinkOptions(self.sink.kind, directory)
-        return replace(self, source=BoundaryOptions(), sink=sink, result=None, boundary=None)
+        return replace(self.once_more(directory), source=BoundaryOptions())
 
 
 def parse(arguments: list[str]) -> Options:
@@ -124,7 +130,8 @@ def parse(arguments: list[str]) -> Options:
         formulation=given.formulation,
         digest=given.digest == "on",
         conf_profile=given.conf_profile,
-        boundary=_boundary(given.boundary, sink),
+        boundary=_beside("--boundary", given.boundary, sink),
+        again=_beside("--again", given.again, sink),
         checkpoint=_checkpoint(given),
     )
     names = [formulation.name for formulation in query.formulations]
@@ -142,7 +149,12 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("--query", required=True, metavar="Q", help="q0 to q23, q14_python_udf, or of experiments/")
+    add(
+        "--query",
+        required=True,
+        metavar="Q",
+        help="q0 to q23, q14_python_udf, of experiments/ or own/",
+    )
     add("--formulation", metavar="NAME", help="instead of the best one this Spark can run")
     add(
         "--source",
@@ -166,6 +178,12 @@ def _parser() -> argparse.ArgumentParser:
         "--boundary",
         metavar="DIR",
         help="run the query over the boundary events as well, into DIR by the same kind of sink",
+    )
+    add(
+        "--again",
+        metavar="DIR",
+        help="run the query over the same input once more, with one more shuffle partition, into "
+        "DIR: are its rows always the same?",
     )
     add(
         "--checkpoint",
@@ -266,14 +284,14 @@ def _sink(given: argparse.Namespace, query: Query) -> SinkOptions:
     return SinkOptions(kind, new_directory("--sink", place) if place else None)
 
 
-def _boundary(text: str | None, sink: SinkOptions) -> Path | None:
+def _beside(option: str, text: str | None, sink: SinkOptions) -> Path | None:
     if text is None:
         return None
     if sink.directory is None:
-        raise UsageError("--boundary: the sink noop keeps no rows; use it with --sink parquet:DIR")
-    directory = new_directory("--boundary", text)
+        raise UsageError(f"{option}: the sink noop keeps no rows; use it with --sink parquet:DIR")
+    directory = new_directory(option, text)
     if directory.is_relative_to(sink.directory) or sink.directory.is_relative_to(directory):
-        raise UsageError(f"--boundary: {directory} and the sink's directory overlap; give another")
+        raise UsageError(f"{option}: {directory} and the sink's directory overlap; give another")
     return directory
 
 

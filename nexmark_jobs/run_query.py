@@ -47,6 +47,7 @@ from nexmark_jobs.sources.recorded_events import Recording
 
 _POLL_S = 0.05
 _BOUNDARY_PARTITIONS = 2
+_PARTITIONS = "spark.sql.shuffle.partitions"
 _INPUT = "input.json"
 
 
@@ -64,6 +65,9 @@ def run(spark: SparkSession, options: Options, *, quiet: bool = False) -> dict[s
         if not quiet:
             print(_reading(options, feed), flush=True)
         frame = formulation.build(Streams(spark, source))
+        if not query.columns:  # of a person's own job
+            query = replace(query, columns=tuple(frame.columns))
+            options = replace(options, query=query)
         if formulation.per_batch is None and tuple(frame.columns) != query.columns:
             raise JobError(f"{query.name}: columns {frame.columns} are not {query.columns}")
         plan = fingerprint(frame)
@@ -217,7 +221,7 @@ def _news(running: StreamingQuery, seen: int) -> list[dict[str, Any]]:
 
 
 def complete(spark: SparkSession, options: Options, *, quiet: bool = False) -> None:
-    """Run a query, then its boundary events if asked for, and write the result file.
+    """Run a query, then once more and over boundary events if asked for; write the result file.
 
     A result file of an earlier run is removed first: after a failure there is none. Raises JobError
     as `run` does.
@@ -225,9 +229,18 @@ def complete(spark: SparkSession, options: Options, *, quiet: bool = False) -> N
     if options.result is not None:
         options.result.unlink(missing_ok=True)
     done = run(spark, options, quiet=quiet)
+    if options.again is not None:
+        partitions = int(spark.conf.get(_PARTITIONS) or 200)
+        spark.conf.set(_PARTITIONS, partitions + 1)
+        try:
+            run(spark, options.once_more(options.again), quiet=quiet)
+        except JobError as error:
+            raise JobError(f"once more: {error}") from None
+        finally:
+            spark.conf.set(_PARTITIONS, partitions)
     if options.boundary is not None:
         # The partitions of a cluster would cost more than these few hundred events.
-        spark.conf.set("spark.sql.shuffle.partitions", _BOUNDARY_PARTITIONS)
+        spark.conf.set(_PARTITIONS, _BOUNDARY_PARTITIONS)
         try:
             run(spark, options.over_boundary(options.boundary), quiet=quiet)
         except JobError as error:

@@ -202,9 +202,13 @@ class ParquetSink(_EachBatch):
         assert self._schema is not None
         schema = self._schema.add(_BATCH, LongType())
         kept = self.spark.read.schema(schema).parquet(f"file:{self._batches}")
-        kept = kept.where(F.col(_BATCH) <= min(last_batch, self._last_batch))
+        last = min(last_batch, self._last_batch)
+        is_complete = self.query.output_mode == "complete"  # each batch has the whole table
+        kept = kept.where(F.col(_BATCH) == last if is_complete else F.col(_BATCH) <= last)
         columns, key = self.query.columns, self.query.key
-        if key:  # of the rows with the same key, keep the one of the latest batch
+        if (
+            key and not is_complete
+        ):  # of the rows with the same key, keep the one of the latest batch
             row = F.max_by(F.struct(*columns), _BATCH).alias(_ROW)
             table = kept.groupBy(*key).agg(row).select(f"{_ROW}.*")
         else:

@@ -4,6 +4,7 @@
 the Nexmark queries; nights do not.
 """
 
+from nexmark_jobs.own_jobs import own_query
 from nexmark_jobs.queries import QUERIES, Query
 from nexmark_jobs.queries.formulation import queries_of
 
@@ -12,5 +13,6 @@ EXPERIMENT_QUERIES = queries_of(__name__, __path__)
 
 
 def query_named(name: str) -> Query:
-    """Return a query of the nights or of the experiments; KeyError for an unknown name."""
-    return QUERIES[name] if name in QUERIES else EXPERIMENT_QUERIES[name]
+    """Return a query of the nights, of the experiments or of a person; KeyError for no name."""
+    known = QUERIES | EXPERIMENT_QUERIES
+    return known[name] if name in known else own_query(name)

@@ -113,7 +113,8 @@ class Query:
     Where it has a `key`, later rows replace earlier ones of the same key, by which they are folded
     into the final table. `needs_end_of_input`: rows come out only when a window closes, so
     that the last ones need sentinel events behind the input. `deterministic`: the same input gives
-    the same rows.
+    the same rows. A job of a person's own has its `mode`, and no columns until Spark has found
+    them.
     """
 
     name: str
@@ -122,11 +123,12 @@ class Query:
     key: tuple[str, ...] = ()
     needs_end_of_input: bool = False
     deterministic: bool = True
+    mode: str = ""
 
     @property
     def output_mode(self) -> str:
         """Return Spark's output mode of the query."""
-        return "update" if self.key else "append"
+        return self.mode or ("update" if self.key else "append")
 
     def formulation(self, spark_version: str, wanted: str | None = None) -> Formulation:
         """Return the formulation called `wanted`, or the first one that this Spark can run.

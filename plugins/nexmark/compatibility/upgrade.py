@@ -85,13 +85,19 @@ def why_not(night: Night, deployments: Deployments) -> str:
     if not night.against:
         return "there is no baseline build to go on from"
     if not list(upgrades(night, deployments)):
+        if not set(night.queries) - set(night.jobs):
+            return "jobs of your own are not checked"
         return "candidate and baseline are the same build"
     return ""
 
 
 def upgrades(night: Night, deployments: Deployments) -> Iterator[Upgrade]:
-    """Yield, for each baseline build that differs from the candidate, its queries as an upgrade."""
-    compared = [query for query in night.queries if query in deployments.baselines]
+    """Yield, for each baseline build that differs from the candidate, its queries as an upgrade.
+
+    Jobs of a person's own are not checked.
+    """
+    known = [query for query in night.queries if query not in night.jobs]
+    compared = [query for query in known if query in deployments.baselines]
     builds = grouped(compared, lambda query: deployments.baselines[query].build)
     for build, queries in builds.items():
         if build != deployments.candidate.build or night.candidate_conf:

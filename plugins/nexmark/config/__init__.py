@@ -3,7 +3,7 @@ croniter where there is a schedule: every parse of a DAG file comes through here
 
 from nexmark.config.clusters import AnyCluster, Cluster, EmbeddedCluster, SshCluster
 from nexmark.config.experiment_models import Experiment
-from nexmark.config.fields import KNOWN_QUERIES, SparkConf
+from nexmark.config.fields import KNOWN_QUERIES, SparkConf, known_queries
 from nexmark.config.gate_rules import Gate
 from nexmark.config.load import load, load_experiments, load_repository, profile_path
 from nexmark.config.models import (
@@ -21,6 +21,7 @@ from nexmark.config.models import (
     Snapshots,
     pick,
 )
+from nexmark.config.own_jobs import Job, load_jobs, own_job
 from nexmark.config.retention_rules import Retention, load_retention
 from nexmark.config.workload_models import Size, Span, Workload
 from nexmark.errors import ConfigError, suggest
@@ -43,6 +44,7 @@ __all__ = [
     "Engine",
     "Experiment",
     "Gate",
+    "Job",
     "Repository",
     "Retention",
     "Size",
@@ -51,10 +53,13 @@ __all__ = [
     "SparkConf",
     "SshCluster",
     "Workload",
+    "known_queries",
     "load",
     "load_experiments",
+    "load_jobs",
     "load_repository",
     "load_retention",
+    "own_job",
     "pick",
     "profile_path",
     "suggest",

@@ -55,7 +55,12 @@ def load_added(query: str, directory: Path | None = None) -> tuple[AddedExpectat
     ConfigError says which line of the file is wrong.
     """
     path = (directory or paths.conf_dir()) / "expectations" / f"{query}.json"
-    return _entries(read(path)) if path.exists() else ()
+    return added_of(path) if path.exists() else ()
+
+
+def added_of(path: Path) -> tuple[AddedExpectation, ...]:
+    """Return the expectations of a file; ConfigError says which line of it is wrong."""
+    return _entries(read(path))
 
 
 def check_files(directory: Path) -> None:

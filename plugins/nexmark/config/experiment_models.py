@@ -10,7 +10,15 @@ from pydantic import AfterValidator, Field, model_validator
 
 from nexmark.config import paths
 from nexmark.config.document import Document, Key, read
-from nexmark.config.fields import KNOWN_QUERIES, Memory, Model, Positive, SparkConf, query_of
+from nexmark.config.fields import (
+    EXPERIMENT_QUERY_NAMES,
+    KNOWN_QUERIES,
+    Memory,
+    Model,
+    Positive,
+    SparkConf,
+    query_of,
+)
 from nexmark.config.models import BuildSource
 from nexmark.errors import ConfigError, KeyedError
 from nexmark_jobs.generator_config import (
@@ -22,16 +30,6 @@ from nexmark_jobs.generator_config import (
 )
 from nexmark_jobs.redaction import is_secret
 
-#: Queries that only experiments run; a test holds them equal to `nexmark_jobs.experiments`.
-EXPERIMENT_QUERY_NAMES: tuple[str, ...] = (
-    "long_window",
-    "reused_view",
-    "distinct_bidders",
-    "new_sellers",
-    "joined_counts",
-    "json_all_fields",
-    "json_two_fields",
-)
 NEW = "new"
 """`nexmark experiment new` writes a template, so no experiment has this name."""
 

@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from nexmark.config import paths
 from nexmark.errors import KeyedError, suggest
 from nexmark_jobs.redaction import is_secret, without_secrets
 
@@ -240,6 +241,34 @@ KNOWN_QUERIES: tuple[str, ...] = tuple(
 )
 
 
+#: Queries that only experiments run; a test holds them equal to `nexmark_jobs.experiments`.
+EXPERIMENT_QUERY_NAMES: tuple[str, ...] = (
+    "long_window",
+    "reused_view",
+    "distinct_bidders",
+    "new_sellers",
+    "joined_counts",
+    "json_all_fields",
+    "json_two_fields",
+)
+
+#: What the name of a query may look like, one of ours or a person's own.
+JOB_NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
+#: Names that only queries of ours have, and only later rounds.
+OUR_NAME = re.compile(r"q[0-9]+|round_[0-9]+")
+
+
+def job_names(directory: Path | None = None) -> tuple[str, ...]:
+    """Return the names of the files in `include/conf/jobs`, in their order; no file is read."""
+    folder = (directory or paths.conf_dir()) / "jobs"
+    return tuple(sorted(path.stem for path in folder.glob("*.yaml")))
+
+
+def known_queries(directory: Path | None = None) -> tuple[str, ...]:
+    """Return every query that may be named: ours, then the jobs of a person's own."""
+    return (*KNOWN_QUERIES, *job_names(directory))
+
+
 def query_of(known: Sequence[str]) -> BeforeValidator:
     """Take the names of these queries only; ValueError with the nearest for any other."""
 
@@ -251,4 +280,16 @@ def query_of(known: Sequence[str]) -> BeforeValidator:
     return BeforeValidator(check)
 
 
-QueryName: TypeAlias = Annotated[str, query_of(KNOWN_QUERIES)]
+def _query_name(value: object) -> object:
+    """Take what may be the name of a query; `load` looks up whether there is such a query.
+
+    The plan of a night is read long after it was made, when a job may be gone.
+    """
+    if value in KNOWN_QUERIES:
+        return value
+    if isinstance(value, str) and JOB_NAME.fullmatch(value) and not OUR_NAME.fullmatch(value):
+        return value
+    raise ValueError(f"unknown query {value!r}; {suggest(value, known_queries())}")
+
+
+QueryName: TypeAlias = Annotated[str, BeforeValidator(_query_name)]

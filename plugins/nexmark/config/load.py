@@ -11,9 +11,10 @@ from nexmark.config.clusters import KINDS, AnyCluster
 from nexmark.config.document import Document, Key, read, read_text
 from nexmark.config.expectation_files import check_files
 from nexmark.config.experiment_models import Experiment, load_notifications
-from nexmark.config.fields import check_conf
+from nexmark.config.fields import KNOWN_QUERIES, check_conf
 from nexmark.config.gate_rules import Gate
 from nexmark.config.models import OTHER_DAGS, Config, Engine, Repository
+from nexmark.config.own_jobs import load_jobs
 from nexmark.config.retention_rules import load_retention
 from nexmark.config.workload_models import Workload, WorkloadKind, WorkloadSource
 from nexmark.errors import ConfigError, KeyedError, suggest
@@ -87,6 +88,12 @@ def load(directory: Path | None = None) -> Config:
     for name, one in workloads.items():
         key = ("workloads", name, "conf_profile")
         _check_profile(workloads_file, key, one.conf_profile, directory)
+    jobs = load_jobs(directory)
+    for name, one in workloads.items():
+        for at, query in _named_queries(name, one):
+            workloads_file.look_up(at, "query", query, (*KNOWN_QUERIES, *jobs))
+    for name in gate.queries:
+        gate_file.look_up(("queries", name), "query", name, (*KNOWN_QUERIES, *jobs))
     for name in gate.workloads:
         gate_file.look_up(("workloads", name), "workload", name, workloads)
     for path in sorted((directory / "spark").glob("*.conf")):
@@ -100,7 +107,15 @@ def load(directory: Path | None = None) -> Config:
         clusters=clusters,
         gate=gate,
         retention=load_retention(directory),
+        jobs=jobs,
     )
+
+
+def _named_queries(name: str, workload: Workload) -> Iterator[tuple[Key, str]]:
+    """Yield the queries that a workload names, each with its key in the file."""
+    at = ("workloads", name)
+    yield from (((*at, "queries", place), query) for place, query in enumerate(workload.queries))
+    yield from (((*at, "sizes", query), query) for query in workload.sizes)
 
 
 def load_experiments(directory: Path | None = None) -> dict[str, Experiment]:
@@ -146,7 +161,7 @@ def _repositories(path: Path, _changed_ns: int) -> Mapping[str, Repository]:
 def load_gate(path: Path | None = None) -> Gate:
     """Read and check a gate file by itself (`gate.yaml` of `paths.conf_dir()` unless given).
 
-    Raises ConfigError like `load`; workloads it names are not looked up.
+    Raises ConfigError like `load`; workloads and jobs that it names are not looked up.
     """
     document = read(path or paths.conf_dir() / "gate.yaml")
     return document.validated((), Gate, document.data)

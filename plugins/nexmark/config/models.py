@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from nexmark.config.clusters import AnyCluster
 from nexmark.config.fields import Model, Schedule, SparkConf, Tarball, check_tarball, refuse_secret
 from nexmark.config.gate_rules import Gate
+from nexmark.config.own_jobs import Job
 from nexmark.config.retention_rules import Retention
 from nexmark.config.workload_models import Workload
 from nexmark.errors import NexmarkError, suggest
@@ -173,6 +174,7 @@ class Config(Model):
     clusters: Mapping[str, AnyCluster]
     gate: Gate
     retention: Retention = Retention()
+    jobs: Mapping[str, Job] = {}
 
     @property
     def newest(self) -> Engine:

@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow.sdk import Param
 
-from nexmark.config import KNOWN_QUERIES, Config, Engine
+from nexmark.config import Config, Engine, known_queries
 from nexmark.model import Mode
 from nexmark.night.params import BUILD, schema_of
 
@@ -186,7 +186,7 @@ def accept_params() -> dict[str, Param]:
             type=["null", "string", "array"],
             items={"type": "string"},
             maxLength=2000,
-            examples=list(KNOWN_QUERIES),
+            examples=list(known_queries()),
         ),
         "expires": field("Expires", f"Until when it counts: {until}", maxLength=20, **maybe),
         "link": field("Link", "Where it was decided, an issue say.", maxLength=2000, **maybe),

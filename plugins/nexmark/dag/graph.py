@@ -296,7 +296,7 @@ def _part(name: str, tooltip: str, label: str = "") -> TaskGroup:
 
 def _query(name: str, place: int, before: "Step") -> XComArg:
     """Wire the tasks of the query that is measured at `place`; return the last of them."""
-    label, tooltip = f"{place}. {name}", f"Nexmark {name}, number {place} in the order of the night"
+    label, tooltip = f"{place}. {name}", f"{name}, number {place} in the order of the night"
     with TaskGroup(name, group_display_name=label, tooltip=tooltip):
         plan = task_of("plan", 5, pool=POOL, trigger_rule=ALL_DONE, retries=1)(query.plan)(name)
         verify = _submit("verify", 60, XComArg(_operator(plan), key=query.VERIFY_KEY))

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 
 from airflow.sdk import BaseOperatorLink
 
-from nexmark.config import KNOWN_QUERIES, paths
+from nexmark.config import known_queries, paths
 from nexmark.night.submission import Submission
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class MeasurementLink(BaseOperatorLink):
 
         submission = running(operator)
         words = (submission.query_name if submission else "", str(ti_key.task_id).split(".")[0])
-        query = next((word for word in words if word in KNOWN_QUERIES), "")
+        query = next((word for word in words if word in known_queries()), "")
         parts = ["nexmark", "night", ti_key.dag_id, ti_key.run_id]
         parts += ["query", query] if query else []
         below = urlsplit(conf.get("api", "base_url", fallback="") or "").path.rstrip("/")

@@ -123,14 +123,25 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
             with checked_early(night):
                 run_together(night.files, submission, run, AirflowException)
             return
-        if isinstance(submission, QueryVerification) and _is_verified(context, night, submission):
-            return
         self.running = submission
+        if isinstance(submission, QueryVerification):
+            self._run_verification(context, night, submission)
+            return
         self._keep_links(context)
         if isinstance(submission, Repetition):
             self._run_repetition(context, night, submission)
         else:
             self._run(context, night, submission)
+
+    def _run_verification(
+        self, context: "Context", night: Night, submission: QueryVerification
+    ) -> None:
+        """Verify a query, unless that is done; then run the baseline, if it is compared with it."""
+        if not _is_verified(context, night, submission):
+            self._keep_links(context)
+            self._run(context, night, submission)
+        if submission.baseline is not None:
+            self._run(context, night, submission.baseline)
 
     def _run_repetition(self, context: "Context", night: Night, submission: Repetition) -> None:
         """Run a repetition, twice if it could not be measured; one that is ignored cannot fail."""

@@ -1,5 +1,6 @@
 """The evidence on one query of a night: the figures behind its verdict, and possible reasons."""
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,12 +35,16 @@ NIGHTS = 400
 
 @dataclass(frozen=True)
 class QuerySource:
-    """The reference SQL of a query, and the source of our formulation with the path of its file."""
+    """The reference SQL of a query, and the source of our formulation with the path of its file.
+
+    The reference of a person's own job may be empty.
+    """
 
     reference: str
     formulation: str
     name: str
     title: str
+    is_own: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +149,7 @@ def query_evidence(
         cpu=tuple(paired.cpu_curves(store, pairs, arms)),
         attribution=explaining.attribution_between(sides, query, verdicts),
         flames=flames_of(RunDirectory(Path(night.directory)).flames, query),
-        source=source_of(query),
+        source=source_of(query) or _own_source(RunDirectory(Path(night.directory)), query),
         before=before,
         after=after,
     )
@@ -164,6 +169,15 @@ def source_of(query: str) -> QuerySource | None:
     title = text.strip('"').partition("\n")[0].rstrip('".').removeprefix(query).strip()
     path = f"nexmark_jobs/queries/{files[0].name}"
     return QuerySource(reference_sql(query), text, path, title)
+
+
+def _own_source(files: RunDirectory, query: str) -> QuerySource | None:
+    """Return the sources of a person's own job as a night ran it; None if its plan has none."""
+    try:
+        job = json.loads(files.night.read_text(encoding="utf-8"))["jobs"][query]
+        return QuerySource(job["reference_text"], job["sql_text"], job["sql"], "", is_own=True)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def _since(store: Store, stored: NightRows, verdicts: Sequence[Verdict]) -> str:

@@ -30,7 +30,8 @@ class Row:
     start of the query to its last batch; ``cores`` and ``throughput_per_core`` follow from them.
     ``cpu_s_per_mevent`` is the CPU time in seconds per million events, on ``basis``. It is the
     figure of the verdict if the verdict compares CPU time. ``figures`` has the medians of the
-    metrics that are ``tabled``. ``result`` is right, WRONG, unmeasured, unverified or not run; or
+    metrics that are ``tabled``. ``result`` is right, agrees (no reference says what is
+    right), WRONG, unmeasured, unverified or not run; or
     pruned if the rows that said it were deleted.
     """
 
@@ -179,7 +180,7 @@ def _result(repetitions: Sequence[RepetitionRow], validation: ValidationRow | No
     if invalid:
         return "unmeasured"
     if validation is not None:
-        return "right"
+        return "agrees" if validation.statistics.get("proven") == 0 else "right"
     return "unverified" if repetitions else "not run"
 
 

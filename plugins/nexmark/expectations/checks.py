@@ -14,7 +14,7 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from nexmark.expectations.contract import EXPERIMENT_CONTRACTS, Contract, contract
-from nexmark.expectations.tables import Events, Output
+from nexmark.expectations.tables import Events, Output, identifier
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -35,10 +35,11 @@ class Check:
 class RowCounts:
     """The number of rows of the reference, and of the output that is compared with it.
 
-    The output of q12 is folded before. An output that is not readable is not compared: None.
+    The output of q12 is folded before. An output that is not readable is not compared: None. A job
+    without a reference has neither.
     """
 
-    reference: int
+    reference: int | None
     compared: int | None
 
 
@@ -68,11 +69,16 @@ def reference_select(query: str) -> str:
     q12, it has only the two columns of the fold. ``.fetchall()`` keeps decimals exact, ``.df()``
     does not. ExpectationsError if there is no such query.
     """
-    columns = contract(query).reference_columns
+    return _select(contract(query))
+
+
+def _select(entry: Contract) -> str:
     casts = ", ".join(
-        f"CAST({column.name} AS {column.type}) AS {column.name}" for column in columns
+        f"CAST({identifier(column.name)} AS {column.type}) AS {identifier(column.name)}"
+        for column in entry.reference_columns
     )
-    return f"SELECT {casts} FROM ({reference_sql(query)})"
+    sql = entry.reference.rstrip().rstrip(";") or reference_sql(entry.query)
+    return f"SELECT {casts} FROM (\n{sql}\n)"
 
 
 def _sql(folder: str, query: str) -> str:
@@ -88,8 +94,10 @@ def prepare(events: Events, entry: Contract, output: Output) -> RowCounts:
     folded in them. If the events have no numbers, the views leave out the columns that depend on
     ties.
     """
+    if not entry.compared:
+        return RowCounts(None, None)
     connection = events.connection
-    connection.execute(f"CREATE OR REPLACE TABLE reference AS {reference_select(entry.query)}")
+    connection.execute(f"CREATE OR REPLACE TABLE reference AS {_select(entry)}")
     reference_rows = _count(connection, "reference")
     if not output.readable:
         return RowCounts(reference_rows, None)
@@ -167,5 +175,7 @@ SELECT {other}.* FROM {other}, differ WHERE differ.differ"""
 
 def content_checks(entry: Contract) -> tuple[Check, ...]:
     """Return the checks of the rows of a readable output, in the order of its suite."""
+    if entry.reference:
+        return (reference_check(entry), *difference_checks())
     folded = (folded_count_check(),) if entry.fold else ()
     return (reference_check(entry), *folded, *difference_checks(), *invariants(entry.query))

@@ -37,7 +37,7 @@ def cases(name: str, result: Mapping[str, Any], exception: Mapping[str, Any] | N
     rows = result.get("details", {}).get("unexpected_rows")
     if rows is not None:
         noun = "row" if name in ("missing", "unexpected") else "case"
-        return f"{_counted(result['observed_value'], noun)}, e.g. {_examples(map(_row, rows))}"
+        return f"{_counted(result['observed_value'], noun)}, e.g. {_examples(map(row_text, rows))}"
     if values := result.get("partial_unexpected_list"):
         return (
             f"{_counted(result['unexpected_count'], 'value')}, e.g. {_examples(map(_text, values))}"
@@ -60,12 +60,13 @@ def _examples(texts: Iterable[str]) -> str:
     return ", ".join(list(dict.fromkeys(texts))[:EXAMPLES])
 
 
-def _row(row: Mapping[str, Any]) -> str:
+def row_text(row: Mapping[str, Any]) -> str:
+    """Return a row as an example: its values by column."""
     return "{" + ", ".join(f"{name}: {_text(value)}" for name, value in row.items()) + "}"
 
 
 def _text(value: Any) -> str:
     if isinstance(value, dict):
-        return _row(value)
+        return row_text(value)
     text = "NULL" if value is None else repr(value) if isinstance(value, str) else str(value)
     return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 2] + ".."

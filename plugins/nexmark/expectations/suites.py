@@ -12,9 +12,11 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from nexmark.config.expectation_files import AddedExpectation, load_added
+from nexmark.config.own_jobs import Jobs
 from nexmark.expectations.checks import (
     Check,
     RowCounts,
@@ -79,7 +81,7 @@ def build_suite(
         ),
         _no_rows(types_check(entry)),
     ]
-    if readable:
+    if readable and entry.compared:
         if not entry.fold:
             expectations.append(
                 gx.expectations.ExpectTableRowCountToEqualOtherTable(
@@ -89,6 +91,7 @@ def build_suite(
                 )
             )
         expectations += map(_no_rows, content_checks(entry))
+    if readable:
         expectations += map(_added, added)
     suite: ExpectationSuite = gx.ExpectationSuite(name=entry.query, expectations=expectations)
     return suite
@@ -122,6 +125,7 @@ def judge(
     output: Output,
     docs_dir: Path | None = None,
     name: str = "",
+    added: Sequence[AddedExpectation] | None = None,
 ) -> ValidationOutcome:
     """Run the suite of a query over its loaded output.
 
@@ -131,11 +135,13 @@ def judge(
         output: The loaded output.
         docs_dir: The directory of the Data Docs to which the result is added, if any.
         name: The name of the result in the Data Docs, by default the name of the query.
+        added: What a person adds to the suite; None for the file of the query.
     """
     from nexmark.expectations.duckdb_dialect import shared
 
     counts = prepare(events, entry, output)
-    suite = build_suite(entry, load_added(entry.query), readable=output.readable)
+    added = load_added(entry.query) if added is None else added
+    suite = build_suite(entry, added, readable=output.readable)
     suite.name = name or entry.query
     with shared(events.connection) as url:
         result = _checked(suite, url, docs_dir)
@@ -229,10 +235,10 @@ def _failures(
             yield f"{name}: {finding}" + (f" ({rule})" if rule else "")
 
 
-def check_added(queries: Iterable[str]) -> None:
+def check_added(queries: Iterable[str], jobs: Jobs = MappingProxyType({})) -> None:
     """Raise ConfigError if Great Expectations refuses an expectation that a person added."""
     for query in queries:
-        for added in load_added(query):
+        for added in jobs[query].added if query in jobs else load_added(query):
             _added(added)
 
 

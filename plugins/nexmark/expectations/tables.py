@@ -67,11 +67,11 @@ def open_events(path: Path | str) -> Iterator[Events]:
         try:
             _load(database, files)
         except duckdb.Error as error:
-            raise ExpectationsError(_find_fault(files) or f"{path}: {_first_line(error)}") from None
+            raise ExpectationsError(_find_fault(files) or f"{path}: {first_line(error)}") from None
         yield Events(database, *_checked(database, files))
 
 
-def _data_files(directory: Path, pattern: str = "*") -> list[Path]:
+def data_files(directory: Path, pattern: str = "*") -> list[Path]:
     """Return the data files below `directory`, sorted; names with a leading . or _ are left out."""
 
     def visible(file: Path) -> bool:
@@ -84,18 +84,20 @@ def _quote(text: object) -> str:
     return "'" + str(text).replace("'", "''") + "'"
 
 
-def _identifier(name: str) -> str:
+def identifier(name: str) -> str:
+    """Return a name in quotes, as SQL needs it if it is a word of SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
-def _listed(files: Iterable[Path]) -> str:
+def listed_files(files: Iterable[Path]) -> str:
+    """Return paths as a list of DuckDB."""
     return "[" + ", ".join(_quote(os.fspath(file)) for file in files) + "]"
 
 
 def _event_files(path: Path) -> list[Path]:
     if not path.exists():
         raise ExpectationsError(f"no events at {path}: write them with nexmark_jobs/dump_events.py")
-    files = [path] if path.is_file() else _data_files(path)
+    files = [path] if path.is_file() else data_files(path)
     if not files:
         raise ExpectationsError(
             f"{path} holds no event file: write it with nexmark_jobs/dump_events.py"
@@ -117,7 +119,7 @@ def _load(connection: DuckDBPyConnection, files: list[Path]) -> None:
 
     ``event`` has the columns n and event_type, and a struct per entity.
     """
-    names = _listed(files)
+    names = listed_files(files)
     if files[0].suffix == ".parquet":
         scan = f"read_parquet({names}, union_by_name = true)"
         present = {row[0] for row in connection.execute(f"DESCRIBE FROM {scan}").fetchall()}
@@ -178,7 +180,8 @@ def _checked(connection: DuckDBPyConnection, files: list[Path]) -> tuple[int, bo
     return count, numbered
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """Return the first line of the message of an error."""
     return str(error).strip().splitlines()[0]
 
 
@@ -237,7 +240,7 @@ def load_output(
             for name, kind, *_ in described
         )
         instants = ", ".join(
-            f"CAST({_identifier(column.name)} AS TIMESTAMP) AS {_identifier(column.name)}"
+            f"CAST({identifier(column.name)} AS TIMESTAMP) AS {identifier(column.name)}"
             for column in columns
             if column.type == "TIMESTAMP"
         )
@@ -247,13 +250,13 @@ def load_output(
         readable = {column.name for column in columns} == set(entry.names)
         if readable:
             casts = ", ".join(
-                f"TRY_CAST({column.name} AS {column.type}) AS {column.name}"
+                f"TRY_CAST({identifier(column.name)} AS {column.type}) AS {identifier(column.name)}"
                 for column in entry.columns
             )
             connection.execute(f"CREATE OR REPLACE TABLE output AS SELECT {casts} FROM {scan}")
     except duckdb.Error as error:
         raise ExpectationsError(
-            f"{directory} cannot be read as output of {entry.query}: {_first_line(error)}"
+            f"{directory} cannot be read as output of {entry.query}: {first_line(error)}"
         ) from None
     _load_partitions(connection, directory if sink == "filesystem" else None)
     return Output(columns, rows, readable)
@@ -263,10 +266,10 @@ def _scan(entry: Contract, at: Path, *, partitioned: bool) -> str:
     """Return a table function of DuckDB that reads the data files below `at`."""
     if not at.is_dir():
         raise ExpectationsError(f"no output directory {at}: run the query with --sink parquet:{at}")
-    files = _data_files(at, "**/*.parquet")
+    files = data_files(at, "**/*.parquet")
     function, options = "read_parquet", []
     if not files:
-        files, function = _data_files(at, "**/*.csv"), "read_csv"
+        files, function = data_files(at, "**/*.csv"), "read_csv"
         kept = (column for column in entry.columns if column.name not in _PARTITION_COLUMNS)
         columns = ", ".join(f"{column.name}: {_quote(column.type)}" for column in kept)
         options = [
@@ -280,13 +283,13 @@ def _scan(entry: Contract, at: Path, *, partitioned: bool) -> str:
         options += ["hive_partitioning = true", "hive_types_autocast = false"]
     else:
         options += ["hive_partitioning = false"]
-    return f"{function}({', '.join([_listed(files), *options])})"
+    return f"{function}({', '.join([listed_files(files), *options])})"
 
 
 def _load_partitions(connection: DuckDBPyConnection, directory: Path | None) -> None:
     connection.execute('CREATE OR REPLACE TABLE "partition" (directory VARCHAR, committed BOOLEAN)')
     if directory is None:
         return
-    for parent in sorted({file.parent for file in _data_files(directory, "**/*.*")}):
+    for parent in sorted({file.parent for file in data_files(directory, "**/*.*")}):
         row = [os.fspath(parent.relative_to(directory)), (parent / _COMMITTED).is_file()]
         connection.execute('INSERT INTO "partition" VALUES (?, ?)', row)

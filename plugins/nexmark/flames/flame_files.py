@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from nexmark.config import KNOWN_QUERIES
+from nexmark.config.fields import JOB_NAME
 from nexmark.flames.svg import arm_style, difference_style, flame_graph
 from nexmark.flames.tree import MethodChange, Profile, compare, largest_changes, write_stacks
 from nexmark.home import write_text
@@ -47,7 +47,7 @@ class Flames:
 
 def flames_of(directory: Path, query: str) -> Flames | None:
     """Return the flame graphs of a query in a directory; None if it was not recorded."""
-    if query not in KNOWN_QUERIES:
+    if not JOB_NAME.fullmatch(query):
         return None
     try:
         content = json.loads(_summary(directory, query).read_text("utf-8"))

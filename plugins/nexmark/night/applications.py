@@ -39,6 +39,7 @@ from nexmark.night.submission import (
     SharedQuery,
     SharedVerification,
     SparkApplication,
+    Submission,
 )
 from nexmark.secrets import key_path
 from nexmark_jobs.redaction import KEY_VARIABLE, SPARK_REGEX
@@ -76,7 +77,11 @@ def verify_submission(night: Night, deployment: Deployment, query: str) -> Query
     directory, output = night.files.group(query).verify, night.verified_dir(query)
     sink = f"{verify_sink(query)}:{output}"
     arguments = _query_arguments(night, query, directory, night.workload.verify, sink)
-    arguments += ["--boundary", str(night.boundary_dir(query))]
+    job = night.jobs.get(query)
+    if job is None or job.is_proven:  # without a reference they prove nothing
+        arguments += ["--boundary", str(night.boundary_dir(query))]
+    if job is not None and not night.compares_verified_arms(query):
+        arguments += ["--again", str(night.again_dir(query))]
     application = _application(night, deployment, f"{query} {VERIFY}", "run_query.py", arguments)
     elsewhere = () if output.parent == directory.path else (output.parent,)
     return QueryVerification(
@@ -84,6 +89,30 @@ def verify_submission(night: Night, deployment: Deployment, query: str) -> Query
         directories=(directory.path, *elsewhere),
         renames=_renames(night, deployment),
         query=query,
+    )
+
+
+def baseline_verification(night: Night, deployments: Deployments, query: str) -> Submission | None:
+    """Return the run by which the candidate's rows are compared with the baseline's.
+
+    None where a reference says which rows are right, or there is no baseline.
+    """
+    if not night.compares_verified_arms(query):
+        return None
+    deployment = deployments.of(Arm.BASELINE, query)
+    directory, output = night.files.group(query).verify_baseline, night.baseline_dir(query)
+    sink = f"{verify_sink(query)}:{output}"
+    arguments = _query_arguments(night, query, directory, night.workload.verify, sink)
+    arguments += ["--again", str(night.again_dir(query))]
+    label = f"{query} {VERIFY} {Arm.BASELINE}"
+    application = _application(
+        night, deployment, label, "run_query.py", arguments, arm=Arm.BASELINE
+    )
+    elsewhere = () if output.parent == directory.path else (output.parent,)
+    driver = _archive(night, deployment).use()
+    return Submission(
+        application=application.with_confs(_untimed_confs(night, deployment, driver)),
+        directories=(directory.path, *elsewhere),
     )
 
 

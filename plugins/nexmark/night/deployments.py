@@ -1,9 +1,10 @@
 """The deployed builds and jobs of a night: preflight plans them, the task `deploy` writes them."""
 
+import hashlib
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,13 +12,17 @@ from pydantic import Field
 
 import nexmark_jobs
 from nexmark.cluster import Release
+from nexmark.config import Job
 from nexmark.config.fields import Model
-from nexmark.engines.build import scan
+from nexmark.engines.build import FileRecord, Manifest, scan
 from nexmark.home import whole_directory, write_text
 from nexmark.model import Arm
 from nexmark.night.night_plan import Night, text_of
 from nexmark.secrets import shown_build
 from nexmark_jobs.host.leases import locked
+
+#: Where the jobs of a person's own are in the copy (`nexmark_jobs.own_jobs`).
+OWN = "own"
 
 
 class Deployment(Model):
@@ -84,30 +89,53 @@ class Deployments(Model):
         return cls.model_validate_json(text_of(night.files.deployment))
 
 
-def deploy_jobs(target: Path) -> tuple[str, Path]:
+def deploy_jobs(target: Path, own: Iterable[Job] = ()) -> tuple[str, Path]:
     """Copy `nexmark_jobs` to `<target>/<id>/nexmark_jobs`, where no later edit reaches it.
 
     Returns the id (hash of the content) and the directory of the package.
+
+    Args:
+        target: Where the copies are.
+        own: The jobs of a person's own that the copy has, too.
     """
     source = Path(nexmark_jobs.__path__[0])
-    name = scan(source).id
+    added = {f"{OWN}/{name}": text for job in own for name, text in job.files().items()}
+    name = _with_files(scan(source), added).id
     package = target / name / "nexmark_jobs"
     with locked(target / ".lock"):
         if not (package.is_dir() and scan(package).id == name):
-            _replace_copy(source, package.parent)
+            _replace_copy(source, package.parent, added)
         os.utime(package.parent)  # what was not used for longest is removed first
     return name, package
 
 
-def _replace_copy(source: Path, directory: Path) -> None:
+def _with_files(manifest: Manifest, added: Mapping[str, bytes]) -> Manifest:
+    """Return the manifest of a directory to which files are added: content by path."""
+    records = {
+        path: FileRecord(len(content), 0, hashlib.sha256(content).hexdigest())
+        for path, content in added.items()
+    }
+    return Manifest({**manifest.files, **records})
+
+
+def _replace_copy(source: Path, directory: Path, added: Mapping[str, bytes]) -> None:
     """Copy `source` into `directory`, which is there whole or not at all.
 
     A damaged one is moved aside: who reads one of its files keeps that file.
+
+    Args:
+        source: The package to copy.
+        directory: Where the copy goes.
+        added: Files of the copy that `source` has not: content by path.
     """
     damaged = directory.with_name(f".{directory.name}-damaged-{os.getpid()}")
     shutil.rmtree(damaged, ignore_errors=True)
     with whole_directory(directory) as copy:
-        shutil.copytree(source, copy / source.name, ignore=shutil.ignore_patterns("__pycache__"))
+        package = copy / source.name
+        shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
+        for path, content in added.items():
+            (package / path).parent.mkdir(parents=True, exist_ok=True)
+            (package / path).write_bytes(content)
         if directory.exists():
             directory.rename(damaged)
     shutil.rmtree(damaged, ignore_errors=True)

@@ -3,7 +3,7 @@
 Free of Airflow, so that `nexmark run` can report a wrong param before Airflow is even imported.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 
@@ -62,7 +62,12 @@ def make_night(
         workload = workload.model_copy(update={"repetitions": repetitions})
     if scale := asked.verify_scale:
         workload = _verified_more(workload, scale)
-    queries = select_queries(asked.queries, workload)
+    queries = select_queries(asked.queries, workload, config.jobs)
+    jobs = {name: config.jobs[name] for name in queries if name in config.jobs}
+    if jobs and not kind_of(workload).runs_own_jobs:
+        problem = f"{next(iter(jobs))} is a job of your own, and workload {workload.name}"
+        remedy = "take a workload without kind, or leave the job out"
+        raise NexmarkError(f"queries: {problem} is of kind {workload.kind}; {remedy}")
     candidate, against = _candidate(asked), asked.against
     cluster = pick("cluster", asked.cluster or config.cluster_of(engine_config), config.clusters)
     span = workload.compatibility or (Span() if asked.compatibility else None)
@@ -80,6 +85,7 @@ def make_night(
         teaches=teaching,
         compatibility=span if asked.compatibility is not False else None,
         against=dict.fromkeys(queries, engines.parse_source(against)) if against else {},
+        jobs=jobs,
     )
 
 
@@ -180,17 +186,23 @@ def _gate(gate: Gate, workload: Workload, asked: NightParams) -> Gate:
     return gate.model_copy(update=changes)
 
 
-def select_queries(value: str | Sequence[str] | None, workload: Workload) -> tuple[str, ...]:
-    """Return the queries to run, in the order of `KNOWN_QUERIES`.
+def select_queries(
+    value: str | Sequence[str] | None, workload: Workload, jobs: Iterable[str] = ()
+) -> tuple[str, ...]:
+    """Return the queries to run, in the order of `KNOWN_QUERIES`, then the jobs of a person's own.
 
-    `value` is a list or names separated by commas; empty stands for the workload's own. Raises
     NexmarkError for an unknown name.
+
+    Args:
+        value: A list, or names separated by commas; empty stands for the workload's own.
+        workload: The workload.
+        jobs: The names of the jobs that there are.
     """
-    names = query_names(value) or workload.queries
+    names, known = query_names(value) or workload.queries, (*KNOWN_QUERIES, *jobs)
     for name in names:
-        if name not in KNOWN_QUERIES:
-            raise NexmarkError(f"queries: unknown query {name!r}; {suggest(name, KNOWN_QUERIES)}")
-    return tuple(name for name in KNOWN_QUERIES if name in names)
+        if name not in known:
+            raise NexmarkError(f"queries: unknown query {name!r}; {suggest(name, known)}")
+    return tuple(name for name in known if name in names)
 
 
 def query_names(value: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -137,7 +137,7 @@ class NightClusters:
 
 def _fetched(night: Night) -> Deployments:
     """Return the builds and the jobs of a night, once they are all on this machine."""
-    jobs, jobs_home = deploy_jobs(paths.home() / "jobs")
+    jobs, jobs_home = deploy_jobs(paths.home() / "jobs", night.jobs.values())
     program = timed_program(jobs_home)
     builds = {
         source: checked_build(source)
@@ -200,6 +200,9 @@ def trim(night: Night) -> None:
         if verification is not None and verification.success:
             shutil.rmtree(night.verified_dir(query), ignore_errors=True)
             shutil.rmtree(night.boundary_dir(query), ignore_errors=True)
+            if query in night.jobs:
+                shutil.rmtree(night.again_dir(query), ignore_errors=True)
+                shutil.rmtree(night.baseline_dir(query), ignore_errors=True)
     if night.data_dir != night.directory and night.data_dir.is_dir():
         shutil.copytree(night.data_dir, night.directory, dirs_exist_ok=True)
         shutil.rmtree(night.data_dir)

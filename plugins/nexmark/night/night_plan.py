@@ -35,6 +35,7 @@ class Night(Model):
         seed: decides which arm of a query is first.
         deadline: when the budget of the night ends: a round that would last longer is not begun.
         machine: the name of the machine that the preflight ran on.
+        jobs: the jobs of a person's own among the queries.
         started_by: the user who started the run; the kind of the run (`scheduled`) if no user did.
     """
 
@@ -58,6 +59,7 @@ class Night(Model):
     deadline: datetime | None = None
     machine: str = Field(default_factory=socket.gethostname)
     started_by: str = ""
+    jobs: Mapping[str, config.Job] = Field(default_factory=dict)
 
     @property
     def files(self) -> RunDirectory:
@@ -115,6 +117,21 @@ class Night(Model):
     def boundary_dir(self, query: str) -> Path:
         """Return the output of the verification run of `query` over the boundary events."""
         return self.verified_dir(query).with_name("boundary")
+
+    def compares_verified_arms(self, query: str) -> bool:
+        """Tell whether the baseline's rows say what is right: of a job without a reference."""
+        job = self.jobs.get(query)
+        return job is not None and not job.is_proven and query in self.against
+
+    def baseline_dir(self, query: str) -> Path:
+        """Return the output of the baseline's verification run of such a job."""
+        return RunDirectory(self.data_dir).group(query).verify_baseline.path / "output"
+
+    def again_dir(self, query: str) -> Path:
+        """Return the output of the second run of a job: of the baseline, if that is verified."""
+        of_baseline = self.compares_verified_arms(query)
+        first = self.baseline_dir(query) if of_baseline else self.verified_dir(query)
+        return first.with_name("again")
 
     def write(self) -> None:
         """Write it where `read` finds it; NexmarkError if the directory is another run's.

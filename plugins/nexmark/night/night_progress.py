@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from nexmark.home import remedied
 from nexmark.model import FIRST_ROUND, PROFILED, Arm
 from nexmark.night.night_plan import Night
-from nexmark.night.night_runs import first_runs, later_groups, position, run_order, runs_of
+from nexmark.night.night_runs import first_runs, later_groups, order_of, position, runs_of
 from nexmark.night.run_directory import VERIFY, ApplicationSpan, Run, RunDirectory
 from nexmark.reason import reason_of
 from nexmark.secrets import without_secrets
@@ -100,7 +100,7 @@ class Watch:
             run = submission.repetition
             words = VERIFY if run is None else _words(night, run)
             self._name = f"{position(night, query)} {words}"
-        queries = [name for name in run_order(night.gate) if name in night.queries]
+        queries = order_of(night)
         runs = [run for query in queries for run in first_runs(night, query)]
         runs += [run for group in later_groups(night.gate) for run in runs_of(night, group)]
         self._plan = [run.label for run in runs]

@@ -9,6 +9,7 @@ A night of pairs has two arms. Two of its queries have one more each, by which t
 from collections.abc import Sequence
 
 from nexmark.config import KNOWN_QUERIES, Gate
+from nexmark.config.fields import job_names
 from nexmark.model import FIRST_ROUND, FLAMES, PROFILED, Arm, round_group
 from nexmark.night.night_plan import Night
 from nexmark.night.run_directory import Run
@@ -16,14 +17,23 @@ from nexmark.verdict.order import arm_order, query_order, rounds_from
 
 
 def run_order(gate: Gate) -> list[str]:
-    """Return all queries in the order they run."""
+    """Return all queries in the order they run: ours, then the jobs of a person's own."""
+    return [*_our_order(gate), *job_names()]
+
+
+def order_of(night: Night) -> list[str]:
+    """Return the queries of a night in the order they run."""
+    return [name for name in (*_our_order(night.gate), *night.jobs) if name in night.queries]
+
+
+def _our_order(gate: Gate) -> list[str]:
     names = list(KNOWN_QUERIES)
     return names if gate.order_seed is None else query_order(names, gate.order_seed)
 
 
 def position(night: Night, query: str) -> str:
     """Return the place of a query in the night for messages: `[ 3/24] q2`."""
-    place = [name for name in run_order(night.gate) if name in night.queries].index(query) + 1
+    place = order_of(night).index(query) + 1
     width = len(str(len(night.queries)))
     return f"[{place:>{width}}/{len(night.queries)}] {query:<4}"
 

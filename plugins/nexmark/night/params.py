@@ -5,14 +5,26 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from nexmark.config import KNOWN_QUERIES
+from nexmark.config import known_queries
 from nexmark.config.gate_rules import WrittenMode
 from nexmark.errors import NexmarkError
 from nexmark.model import MIN_PAIRS, Mode
 from nexmark_jobs.redaction import SECRET_NAMES, SECRET_VALUES
 
-_NAMES = "|".join(KNOWN_QUERIES)
 BUILD = "pypi:4.3.0, tarball:PATH-OR-URL#sha512=HEX or directory:PATH"
+
+
+def _query_schema(schema: dict[str, Any]) -> None:
+    """Add the names of queries, and of the jobs that there are now, to a schema."""
+    names = list(known_queries())
+    listed = "|".join(names)
+    schema |= {
+        "items": {"type": "string", "enum": names},
+        "uniqueItems": True,
+        "pattern": rf"^\s*(({listed})\s*(,\s*({listed})\s*)*)?$",
+        "examples": names,
+    }
+
 
 _Build = Annotated[str, Field(max_length=4096)]
 _Text = Annotated[str, Field(max_length=2000)]
@@ -50,12 +62,7 @@ class NightParams(BaseModel):
     queries: str | list[str] | None = Field(
         None,
         description="A list, or names separated by commas; empty: the workload's.",
-        json_schema_extra={
-            "items": {"type": "string", "enum": list(KNOWN_QUERIES)},
-            "uniqueItems": True,
-            "pattern": rf"^\s*(({_NAMES})\s*(,\s*({_NAMES})\s*)*)?$",
-            "examples": list(KNOWN_QUERIES),
-        },
+        json_schema_extra=_query_schema,
     )
     repetitions: int | None = Field(
         None,

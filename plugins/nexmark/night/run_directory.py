@@ -431,6 +431,11 @@ class GroupDirectory(TaskDirectory):
         return self.application(VERIFY)
 
     @property
+    def verify_baseline(self) -> ApplicationDirectory:
+        """The directory of the baseline's verification run, of a job without a reference."""
+        return self.application(f"{VERIFY}_baseline")
+
+    @property
     def fetched_samples(self) -> TaskDirectory:
         """Where it stands why the samples of the hosts could not be fetched."""
         return TaskDirectory(self.path / "fetching")

@@ -128,10 +128,14 @@ class SharedVerification(Submission):
 
 
 class QueryVerification(Submission):
-    """The application that verifies one query."""
+    """The application that verifies one query.
+
+    `baseline` runs after it: the same on the baseline, where no reference says what is right.
+    """
 
     kind: Literal["verification"] = "verification"
     query: str
+    baseline: Submission | None = None
 
     @property
     def query_name(self) -> str:

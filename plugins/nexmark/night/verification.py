@@ -13,11 +13,13 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
+from nexmark.config import Job
 from nexmark.config.fields import Model
 from nexmark.errors import NexmarkError
 from nexmark.home import write_text
@@ -81,7 +83,7 @@ def plan_together(night: Night, deployment: Deployment) -> AnySubmission:
     """
     from nexmark.expectations.suites import check_added
 
-    check_added(night.queries)
+    check_added(night.queries, night.jobs)
     if len(night.queries) < 2:
         return NothingToSubmit(reason="the night has one query, whose own task verifies it")
     alone = {query: verify_submission(night, deployment, query) for query in night.queries}
@@ -165,9 +167,33 @@ def verify(night: Night, query: str) -> Verification:
     """Return the expectations' outcome on both outputs of the verification run."""
     from nexmark.expectations.suites import validate, validate_boundary
 
+    if job := night.jobs.get(query):
+        return _verify_own(night, job)
     how = (night.files.data_docs, verify_sink(query))
     made = _outcome(validate, query, night.verified_dir(query), night.events_dir, *how)
-    boundary = _outcome(validate_boundary, query, night.boundary_dir(query), *how)
+    return _both(made, _outcome(validate_boundary, query, night.boundary_dir(query), *how))
+
+
+def _verify_own(night: Night, job: Job) -> Verification:
+    """Return the outcome of a job of a person's own; over boundary events, if it is proven."""
+    from nexmark.expectations.own_results import validate_own, validate_own_boundary
+
+    compares_arms = night.compares_verified_arms(job.name)
+    check = partial(
+        validate_own,
+        again_dir=night.again_dir(job.name),
+        baseline_dir=night.baseline_dir(job.name) if compares_arms else None,
+    )
+    docs = night.files.data_docs
+    made = _outcome(check, job, night.verified_dir(job.name), night.events_dir, docs)
+    if not job.is_proven:
+        return made
+    boundary = _outcome(validate_own_boundary, job, night.boundary_dir(job.name), docs)
+    return _both(made, boundary)
+
+
+def _both(made: Verification, boundary: Verification) -> Verification:
+    """Return the outcome over generated events and over the boundary events as one."""
     failures = (f"over the boundary events: {failure}" for failure in boundary.failures)
     numbers = {f"boundary_{name}": value for name, value in boundary.statistics.items()}
     return Verification(
@@ -198,7 +224,12 @@ def result_line(query: str, verification: Verification) -> str:
     """One line on the outcome."""
     if not verification.success:
         return f"{query} is wrong: {' | '.join(verification.failures)}"
-    rows, more = (verification.statistics.get(name) for name in ("rows", "boundary_rows"))
+    statistics = verification.statistics
+    rows, more = (statistics.get(name) for name in ("rows", "boundary_rows"))
+    if statistics.get("proven") == 0:
+        agree = "the builds agree" if statistics.get("arms") == 2 else "two runs agree"
+        remedy = "add a reference to the job to prove its rows"
+        return f"{query} verify: {rows} rows; {agree}; not proven: {remedy}"
     equal = f"{rows} rows, and {more} over the boundary events, equal the reference"
     return f"{query} verify: {equal}, {verification.evaluated} expectations"
 
@@ -239,7 +270,12 @@ def _check_all(night: Night, over: threading.Event, given_up: threading.Event) -
     It has the priority of every other program: with less, beside busy programs, the night would
     wait for it a hundred times as long as it takes.
     """
-    left = [query for query in night.queries if Verification.read(_early(night, query)) is None]
+    left = [
+        query
+        for query in night.queries
+        if Verification.read(_early(night, query)) is None
+        and not night.compares_verified_arms(query)  # the baseline has not run yet
+    ]
     while left and not given_up.is_set():
         last, states = over.is_set(), outcomes(night.files)
         if query := next((query for query in left if states.get(query) == DONE), None):

@@ -112,9 +112,10 @@ def _total(rows: Sequence[Row]) -> list[str]:
     events = sum(row.events or 0 for row in measured)
     cpu_s = sum(row.cpu_s or 0 for row in measured)
     right = sum(row.result == "right" for row in rows)
+    agree = sum(row.result == "agrees" for row in rows)
     cells = dict.fromkeys(HEADINGS, NONE)
     cells["Query"] = "Total"
-    cells["Result"] = f"{right}/{len(rows)} right"
+    cells["Result"] = f"{right}/{len(rows)} right" + (f", {agree} agree" if agree else "")
     if measured:
         cells["Events Num"] = number(events, 0)
         cells["Time(s)"] = number(sum(row.wall_s or 0 for row in measured))

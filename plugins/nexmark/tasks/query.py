@@ -4,9 +4,13 @@ from collections.abc import Sequence
 
 from airflow.sdk import exceptions, get_current_context
 
-from nexmark.config import KNOWN_QUERIES
+from nexmark.config import known_queries
 from nexmark.errors import NexmarkError
-from nexmark.night.applications import repetition_submission, verify_submission
+from nexmark.night.applications import (
+    baseline_verification,
+    repetition_submission,
+    verify_submission,
+)
 from nexmark.night.deployments import Deployments
 from nexmark.night.night_progress import say
 from nexmark.night.night_runs import first_runs
@@ -31,7 +35,7 @@ def select() -> None:
     night = current_night()
     together = plan_together(night, Deployments.read(night).candidate)
     get_current_context()["ti"].xcom_push(key=VERIFY_KEY, value=written(together))
-    others = set(KNOWN_QUERIES) - set(night.queries)
+    others = set(known_queries()) - set(night.queries)
     names = [str(name) for name in get_current_context()["dag"].task_ids]
     split = [(name, *name.rpartition(".")) for name in names]
     skipped = [name for name, group, _, task in split if group in others and task != "record"]
@@ -51,6 +55,8 @@ def plan(query: str) -> list[dict[str, Json]]:
         heal(night, query)
         deployments = Deployments.read(night)
         alone = verify_submission(night, deployments.candidate, query)
+        beside = baseline_verification(night, deployments, query)
+        alone = alone.model_copy(update={"baseline": beside})
         get_current_context()["ti"].xcom_push(key=VERIFY_KEY, value=written(alone))
         runs = first_runs(night, query)
         submissions = [repetition_submission(night, deployments, run) for run in runs]

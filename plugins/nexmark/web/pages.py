@@ -10,7 +10,7 @@ from typing import Annotated
 from fastapi import APIRouter, Form, HTTPException
 from starlette.responses import FileResponse, RedirectResponse, Response
 
-from nexmark.config import KNOWN_QUERIES
+from nexmark.config import known_queries
 from nexmark.evidence.alarms import acks_of, acks_page, together
 from nexmark.evidence.build_comparison import (
     build_lines,
@@ -342,7 +342,7 @@ def _words(place: Place) -> str:
 def query_of(task: str) -> str:
     """Return the query that a task is about, which is the name of its task group; "" for none."""
     group = task.partition(".")[0]
-    return group if group in KNOWN_QUERIES else ""
+    return group if group in known_queries() else ""
 
 
 def _file(

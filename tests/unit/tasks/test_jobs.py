@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from nexmark.config import Job
 from nexmark.engines.build import scan
 from nexmark.night.deployments import deploy_jobs
 
@@ -63,3 +64,15 @@ def test_a_directory_that_is_there_already_is_no_failure(tmp_path: Path) -> None
     (package / "run_query.py").unlink()
     assert deploy_jobs(tmp_path) == (name, package)
     assert (package / "run_query.py").exists()
+
+
+def test_a_job_of_ones_own_goes_with_them(tmp_path: Path) -> None:
+    """The name is of the content: another text is another copy, and without it nothing differs."""
+    plain, _ = deploy_jobs(tmp_path)
+    own = Job(name="busy", tables="nexmark", sql="busy.sql", sql_text="SELECT 1 FROM bid")
+    name, package = deploy_jobs(tmp_path, [own])
+    assert name not in (plain, deploy_jobs(tmp_path, [own.model_copy(update={"sql_text": "2"})])[0])
+    assert scan(package).id == name
+    assert (package / "own" / "busy" / "busy.sql").read_text() == "SELECT 1 FROM bid"
+    assert deploy_jobs(tmp_path, [own]) == (name, package)
+    assert deploy_jobs(tmp_path)[0] == plain

@@ -42,6 +42,7 @@ class Bounded:
     has_slowed_arm = True
     has_short_starts = True
     compares_digests = True
+    runs_own_jobs = True
 
     def metric(self, gate: Gate) -> str:
         """Return the usual metric."""

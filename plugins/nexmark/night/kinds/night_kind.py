@@ -42,6 +42,7 @@ class NightKind(Protocol):
         has_short_starts: whether class archives and the confs of short runs are used in its
             repetitions.
         compares_digests: whether its repetitions are right by their rows' number and digest.
+        runs_own_jobs: whether it can run the jobs of a person's own.
     """
 
     is_judged_by_pairs_only: bool
@@ -49,6 +50,7 @@ class NightKind(Protocol):
     has_slowed_arm: bool
     has_short_starts: bool
     compares_digests: bool
+    runs_own_jobs: bool
 
     def metric(self, gate: Gate) -> str:
         """Return the metric that decides."""

@@ -47,6 +47,7 @@ class Paced(ReadsKafka):
 
     is_judged_by_pairs_only = True
     has_flame_graphs = False
+    runs_own_jobs = False
 
     def metric(self, gate: Gate) -> str:
         """Return the latency that decides."""

@@ -273,6 +273,7 @@ class Recovered(Bounded):
     has_slowed_arm = False  # more events are no slowdown of what decides there
     has_short_starts = False
     compares_digests = False  # each table is compared with the reference
+    runs_own_jobs = False
 
     def metric(self, gate: Gate) -> str:
         """Return what decides of kills and commits."""

@@ -1,0 +1,164 @@
+"""Jobs of a person's own: Spark SQL over the streams of a query, as `run_query.py` runs it.
+
+A job is a directory with `job.json` and the files that it names; `nexmark.config.own_jobs` writes
+it. The jobs of a night are in `own/` beside this file, in the copy that is deployed.
+
+A SQL file has one or more statements with `;` between them. All but the last one make what the
+last one needs, as temporary views; the last one is the query. It reads the streams as the views
+`person`, `auction` and `bid`.
+"""
+
+import json
+import logging
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from nexmark_jobs.errors import UsageError, one_line
+from nexmark_jobs.queries.formulation import WATERMARK_DELAY, Formulation, Query, Streams
+
+OWN = Path(__file__).with_name("own")
+"""Where the jobs of a night are."""
+JOB_FILE = "job.json"
+STREAMS = ("person", "auction", "bid")
+_AFTER_THE_INPUT = "9998-01-01 00:00:00"
+"""Sentinels, which move the watermark past every event, are later than this."""
+_PLACE = re.compile(r";? ?\(?\bline (?P<line>\d+),? pos (?P<column>\d+)\)?")
+
+
+@dataclass(frozen=True)
+class OwnJob:
+    """A job in a directory.
+
+    Attributes:
+        directory: where `job.json` and the other files are.
+        name: the name of the job.
+        formulation: the name of its content, so that a changed job is another formulation.
+        sql: the file of its statements.
+        output_mode: Spark's output mode.
+        key: the columns by which later rows replace earlier ones.
+    """
+
+    directory: Path
+    name: str
+    formulation: str
+    sql: str
+    output_mode: str
+    key: tuple[str, ...] = ()
+
+    def query(self) -> Query:
+        """Return it as a query, whose columns are those that Spark finds.
+
+        In append mode a row comes out when its window closes, so the end of the input closes all.
+        """
+        replaces = self.output_mode != "append"
+        return Query(
+            self.name,
+            (),
+            (Formulation(self.formulation, self.build),),
+            key=self.key if replaces else (),
+            needs_end_of_input=not replaces,
+            mode=self.output_mode,
+        )
+
+    def build(self, streams: Streams) -> DataFrame:
+        """Return the frame of the query; UsageError says where a statement is wrong."""
+        tables = {kind: self._stream(streams, kind) for kind in STREAMS}
+        return run_statements(streams.spark, self.directory / self.sql, tables)
+
+    def _stream(self, streams: Streams, kind: str) -> DataFrame:
+        """Return a stream with its watermark, without the numbers of events and the sentinels.
+
+        Spark moves no condition on the event time below the watermark, so the sentinels move it
+        before they are dropped.
+        """
+        events = streams.source.of_kind(kind).drop("n").withWatermark("dateTime", WATERMARK_DELAY)
+        if self.output_mode != "append":
+            return events
+        return events.where(F.col("dateTime") < F.lit(_AFTER_THE_INPUT).cast("timestamp"))
+
+
+def own_query(name: str, below: Path = OWN) -> Query:
+    """Return the job in the directory `name` as a query; KeyError if there is none."""
+    file = below / name / JOB_FILE
+    if not file.is_file():
+        raise KeyError(name)
+    content = json.loads(file.read_text(encoding="utf-8"))
+    return OwnJob(file.parent, **{**content, "key": tuple(content["key"])}).query()
+
+
+def run_statements(spark: SparkSession, file: Path, tables: Mapping[str, DataFrame]) -> DataFrame:
+    """Run the statements of a file over tables, which are temporary views; return the last frame.
+
+    Views that an earlier run has left in the session are dropped first.
+
+    Raises:
+        UsageError: A statement is wrong, with its line and column, or the last one is no query over
+            a stream.
+    """
+    logging.getLogger("SQLQueryContextLogger").disabled = True  # it prints each error with its plan
+    for table in spark.catalog.listTables():
+        if table.isTemporary:
+            spark.catalog.dropTempView(table.name)
+    for name, frame in tables.items():
+        frame.createOrReplaceTempView(name)
+    frame: DataFrame | None = None
+    for statement in statements(file.read_text(encoding="utf-8")):
+        try:
+            frame = spark.sql(statement)
+        except PySparkException as error:
+            raise UsageError(f"{file.name}{_problem(error, statement)}") from None
+    if frame is None:
+        raise UsageError(f"{file.name}: it has no statement; write a SELECT")
+    if not frame.isStreaming:
+        problem = "the last statement is no query over a stream"
+        raise UsageError(f"{file.name}: {problem}; end with a SELECT from {', '.join(tables)}")
+    if twice := {name for name in frame.columns if frame.columns.count(name) > 1}:
+        problem = f"two columns are called {min(twice)}"
+        raise UsageError(f"{file.name}: {problem}; rename one with AS")
+    return frame.select("*")  # on top of a plan that is analysed, which tells that it streams
+
+
+def _problem(error: PySparkException, statement: str) -> str:
+    """Return `:line:column: problem; remedy` of what Spark found wrong with a statement."""
+    text = str(error)
+    place = _PLACE.search(text)
+    begin = len(statement) - len(statement.lstrip())
+    line = statement[:begin].count("\n") + 1
+    column = begin - (statement.rfind("\n", 0, begin) + 1) + 1
+    if place is not None:
+        line, column = int(place["line"]), int(place["column"]) + 1
+    reason = _PLACE.sub("", one_line(text)).rstrip(" .;")
+    return f":{line}:{column}: {reason}; correct the statement"
+
+
+def statements(text: str) -> Iterator[str]:
+    """Yield the statements of a text, each behind the lines and blanks that keep its place.
+
+    `;` ends a statement, but not in quotes or in a comment. What has only comments is none.
+    """
+    begin = 0
+    for end in [*_ends(text), len(text)]:
+        statement = text[begin:end]
+        if _COMMENT.sub("", statement).strip():
+            yield re.sub(r"[^\n]", " ", text[:begin]) + statement
+        begin = end + 1
+
+
+_COMMENT = re.compile(r"--[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_TOKEN = re.compile(
+    r"--[^\n]*|/\*.*?(?:\*/|\Z)"
+    r"|'(?:\\.|[^'\\])*(?:'|\Z)|\"(?:\\.|[^\"\\])*(?:\"|\Z)|`[^`]*(?:`|\Z)"
+    r"|(?P<end>;)",
+    re.DOTALL,
+)
+
+
+def _ends(text: str) -> Iterator[int]:
+    """Yield where each `;` is that ends a statement."""
+    return (match.start() for match in _TOKEN.finditer(text) if match["end"])

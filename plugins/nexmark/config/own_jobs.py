@@ -1,0 +1,183 @@
+"""The jobs of a person's own: `include/conf/jobs/NAME.yaml` beside the SQL that it names."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from nexmark.config import paths
+from nexmark.config.document import Document, display, read, read_text
+from nexmark.config.expectation_files import AddedExpectation, added_of
+from nexmark.config.fields import (
+    EXPERIMENT_QUERY_NAMES,
+    JOB_NAME,
+    KNOWN_QUERIES,
+    OUR_NAME,
+    Model,
+    job_names,
+)
+from nexmark.errors import KeyedError
+from nexmark.model import CANARY, FLAMES, SUITE
+
+FOLDER = "jobs"
+_DIGITS = 8
+#: Words that name something else where the name of a query may stand: groups and tasks of the
+#: graph, directories of a run, and what commands say in place of a query.
+_TAKEN = frozenset(
+    {CANARY, FLAMES, SUITE, "all", "cluster", "compatibility", "confirmation", "decision", "deploy"}
+    | {
+        "dump_events",
+        "end",
+        "events",
+        "judge",
+        "judgement",
+        "latest",
+        "new",
+        "preflight",
+        "prepare",
+    }
+    | {"queries", "reap", "report", "run_state", "select", "stage", "next_stage", "start_cluster"}
+    | {"stop_cluster", "verdict", "verify", "none", "person", "auction", "bid"}
+)
+
+
+def _file_name(value: object) -> object:
+    """Take the name of a file in the directory of the job only."""
+    if isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]*", value):
+        return value
+    problem = "is not the name of a file; write one that lies beside this file"
+    raise ValueError(f"{value!r} {problem}")
+
+
+FileName: TypeAlias = Annotated[str, BeforeValidator(_file_name)]
+
+
+class Job(Model):
+    """A query of a person's own.
+
+    Attributes:
+        name: its name, the file's.
+        tables: what it reads: person, auction and bid of the generator.
+        sql: the file with its statements.
+        output_mode: Spark's output mode.
+        key: the columns that say which row of another run a row is to be compared with; in update
+            mode, the columns by which later rows replace earlier ones.
+        reference: a file with its whole result as DuckDB SQL.
+        expectations: a file with a suite of Great Expectations.
+        sql_text: the content of `sql`.
+        reference_text: the content of `reference`.
+        added: the content of `expectations`.
+    """
+
+    name: str
+    tables: Literal["nexmark"]
+    sql: FileName
+    output_mode: Literal["append", "update", "complete"] = "append"
+    key: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    reference: FileName | None = None
+    expectations: FileName | None = None
+    sql_text: str = ""
+    reference_text: str = ""
+    added: tuple[AddedExpectation, ...] = ()
+
+    @model_validator(mode="after")
+    def _keyed(self) -> "Job":
+        if self.output_mode == "update" and not self.key:
+            problem = "output_mode update puts rows out again, and nothing says which replace which"
+            raise KeyedError(("key",), f"{problem}; list the columns of the key")
+        if twice := sorted({name for name in self.key if self.key.count(name) > 1}):
+            raise KeyedError(("key",), f"{twice[0]!r} is listed twice; list it once")
+        return self
+
+    @property
+    def formulation(self) -> str:
+        """The name of what it computes: a job that was changed is another formulation."""
+        content = json.dumps([self.sql_text, self.output_mode, self.key])
+        return f"sql-{hashlib.sha256(content.encode()).hexdigest()[:_DIGITS]}"
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether a reference says which rows are right."""
+        return bool(self.reference_text)
+
+    def files(self) -> dict[str, bytes]:
+        """Return what the cluster is given of it: the content by the path below `own/`."""
+        described = {
+            "name": self.name,
+            "formulation": self.formulation,
+            "sql": self.sql,
+            "output_mode": self.output_mode,
+            "key": list(self.key),
+        }
+        texts = {"job.json": json.dumps(described, indent=1) + "\n", self.sql: self.sql_text}
+        return {f"{self.name}/{name}": text.encode() for name, text in texts.items()}
+
+
+#: Keys that the loader adds to what a person writes.
+_LOADED = ("sql_text", "reference_text", "added")
+
+
+def load_jobs(directory: Path | None = None) -> dict[str, Job]:
+    """Return the jobs in `include/conf/jobs` by name; ConfigError for the first mistake."""
+    directory = directory or paths.conf_dir()
+    return {name: _job(directory / FOLDER / f"{name}.yaml") for name in job_names(directory)}
+
+
+def _job(path: Path) -> Job:
+    document, name = read(path), path.stem
+    _check_name(document, name)
+    for key in _LOADED:
+        if key in document.data:
+            raise document.error((key,), f"unknown key {key!r}; remove it")
+    data = document.data
+    tables = data.get("tables")
+    if tables is not None and tables != "nexmark":
+        problem = f"expected nexmark, got {tables!r}"
+        raise document.error(("tables",), f"{problem}; write nexmark: person, auction and bid")
+    job = document.validated((), Job, {**data, "name": name})
+    texts = {"sql_text": _beside(document, "sql", job.sql)}
+    if job.reference is not None:
+        texts["reference_text"] = _beside(document, "reference", job.reference)
+    added: Sequence[AddedExpectation] = ()
+    if job.expectations is not None:
+        _beside(document, "expectations", job.expectations)
+        added = added_of(path.with_name(job.expectations))
+    return job.model_copy(update={**texts, "added": tuple(added)})
+
+
+def _check_name(document: Document, name: str) -> None:
+    """Raise ConfigError for a name that no job can have."""
+    if not JOB_NAME.fullmatch(name):
+        problem = f"{name!r} is no name of a job; call the file by small letters, digits and _"
+        raise document.error((), problem)
+    taken = {*KNOWN_QUERIES, *EXPERIMENT_QUERY_NAMES, *_TAKEN}
+    if name in taken or OUR_NAME.fullmatch(name):
+        raise document.error((), f"{name!r} names something else already; call the file otherwise")
+    written = document.data.get("name", name)
+    if written != name:
+        problem = f"is {written!r}, and the file is {name}.yaml"
+        raise document.error(("name",), f"{problem}; write name: {name}, or rename the file")
+
+
+def _beside(document: Document, key: str, name: str) -> str:
+    """Return the text of a file beside the job; ConfigError if it is missing or blank."""
+    path = document.path.with_name(name)
+    if not path.is_file():
+        problem = f"there is no file {display(path)}; write it, or correct the name"
+        raise document.error((key,), problem)
+    text = read_text(path)
+    if not text.strip():
+        raise document.error((key,), f"{display(path)} is empty; write a statement into it")
+    return text
+
+
+def own_job(name: str) -> Job | None:
+    """Return the job of a name as it is now in `include/conf/jobs`; None if there is none."""
+    return load_jobs().get(name) if name in job_names() else None
+
+
+Jobs: TypeAlias = Mapping[str, Job]

@@ -1,0 +1,253 @@
+"""Are the rows of a job of a person's own right, or at least always the same?
+
+The columns are those that the job puts out. With a reference, its rows are compared as those of q0
+to q23 are. Without one, the rows of both builds have to be equal. In any case two runs of one build
+over the same input have to be equal.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nexmark.config import Job
+from nexmark.expectations.contract import Column, Contract, ExpectationsError
+from nexmark.expectations.findings import row_text
+from nexmark.expectations.suites import ValidationOutcome, judge
+from nexmark.expectations.tables import (
+    Events,
+    data_files,
+    first_line,
+    identifier,
+    listed_files,
+    load_output,
+    open_events,
+)
+from nexmark_jobs import boundary
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+#: A reference without rows proves nothing, unless the events are as few as those of the boundary.
+_FEW_BIDS = "SELECT count(*) < 5000 FROM bid"
+_EXAMPLES = 3
+PROVEN, ARMS = "proven", "arms"
+"""Statistics: whether a reference was compared (1 or 0), and the number of builds that agree."""
+
+
+def validate_own(
+    job: Job,
+    output_dir: Path,
+    events_dir: Path,
+    data_docs_dir: Path | None = None,
+    *,
+    again_dir: Path | None = None,
+    baseline_dir: Path | None = None,
+    name: str = "",
+) -> ValidationOutcome:
+    """Validate the output of a job, as `suites.validate` does for a query.
+
+    Args:
+        job: The job.
+        output_dir: The output of the candidate.
+        events_dir: The events that it has read.
+        data_docs_dir: The directory of the Data Docs to which the result is added, if any.
+        again_dir: The output of a second run: of the baseline if there is one, else the candidate.
+        baseline_dir: The output of the baseline.
+        name: The name of the result in the Data Docs, by default the name of the job.
+
+    Raises:
+        ExpectationsError: An output, the events or the reference cannot be read.
+    """
+    started = time.monotonic()
+    with open_events(events_dir) as events:
+        columns = _columns(events.connection, output_dir)
+        entry = Contract(
+            job.name,
+            "",
+            columns,
+            may_be_empty=_FEW_BIDS,
+            reference=job.reference_text,
+            compared=job.is_proven,
+        )
+        if unknown := [each for each in job.key if each not in entry.names]:
+            listed = ", ".join(entry.names)
+            raise ExpectationsError(f"key: {unknown[0]} is no column of the result; use {listed}")
+        findings = list(_unequal(events.connection, job, output_dir, again_dir, baseline_dir))
+        if job.is_proven:
+            _check_reference(events, job, entry)
+        output = load_output(events.connection, entry, output_dir, "parquet")
+        outcome = judge(events, entry, output, data_docs_dir, name, job.added)
+    statistics = {
+        **outcome.statistics,
+        PROVEN: int(job.is_proven),
+        ARMS: 1 if baseline_dir is None else 2,
+        "seconds": round(time.monotonic() - started, 3),
+    }
+    return replace(
+        outcome,
+        success=outcome.success and not findings,
+        failures=(*findings, *outcome.failures),
+        statistics=statistics,
+    )
+
+
+def validate_own_boundary(
+    job: Job, output_dir: Path, data_docs_dir: Path | None = None
+) -> ValidationOutcome:
+    """Validate the output of a job over the boundary events; see `validate_own`."""
+    with tempfile.TemporaryDirectory(prefix="nexmark-boundary-") as events_dir:
+        boundary.write(Path(events_dir))
+        name = f"{job.name}_boundary"
+        return validate_own(job, output_dir, Path(events_dir), data_docs_dir, name=name)
+
+
+def _unequal(
+    connection: DuckDBPyConnection,
+    job: Job,
+    output_dir: Path,
+    again_dir: Path | None,
+    baseline_dir: Path | None,
+) -> Sequence[str]:
+    """Return a line where two runs of a build, or the builds, put out different rows.
+
+    Args:
+        connection: A connection to DuckDB.
+        job: The job.
+        output_dir: The output of the candidate.
+        again_dir: The output of the second run.
+        baseline_dir: The output of the baseline; None to compare no builds.
+    """
+    first = baseline_dir or output_dir
+    if again_dir is not None:
+        names = ("one run", "another")
+        if found := differences(connection, (first, again_dir), names, job.key):
+            causes = "now(), rand(), an order without a tie-break, a sum of floating numbers"
+            remedy = f"look for {causes}"
+            return [f"not deterministic over the same input: {found}; {remedy}"]
+    if baseline_dir is not None:
+        names = ("the baseline", "the candidate")
+        if found := differences(connection, (baseline_dir, output_dir), names, job.key):
+            return [f"the builds differ: {found}"]
+    return []
+
+
+def differences(
+    connection: DuckDBPyConnection,
+    outputs: tuple[Path, Path],
+    names: tuple[str, str],
+    key: Sequence[str],
+) -> str:
+    """Return how many rows only one of two outputs has, with examples by key; '' if none.
+
+    Args:
+        connection: A connection to DuckDB.
+        outputs: The directories of the outputs.
+        names: What the line calls them.
+        key: The columns that say which rows belong together; none to show rows by themselves.
+
+    Raises:
+        ExpectationsError: An output cannot be read.
+    """
+    one, other = map(_scan, outputs)
+    if {*_columns(connection, outputs[0])} != {*_columns(connection, outputs[1])}:
+        listed = [", ".join(map(str, _columns(connection, each))) for each in outputs]
+        return f"{names[0]} has the columns {listed[0]}, {names[1]} has {listed[1]}"
+    only = "({} EXCEPT ALL {})"
+    columns = ", ".join(identifier(each.name) for each in _columns(connection, outputs[0]))
+    left = only.format(f"SELECT {columns} FROM {one}", f"SELECT {columns} FROM {other}")
+    right = only.format(f"SELECT {columns} FROM {other}", f"SELECT {columns} FROM {one}")
+    counts = [
+        _rows(connection, f"SELECT count(*) AS rows FROM {each}")[0]["rows"]
+        for each in (left, right)
+    ]
+    if not any(counts):
+        return ""
+    of_one, of_other = (
+        _rows(connection, f"FROM {each} ORDER BY ALL LIMIT {_EXAMPLES}") for each in (left, right)
+    )
+    shown = _by_key(connection, of_one or of_other, (left, right), names, key)
+    if not shown:
+        shown = [f"{names[0]} {row_text(row)}" for row in of_one]
+        shown += [f"{names[1]} {row_text(row)}" for row in of_other]
+    numbers = f"{counts[0]} of {names[0]}, {counts[1]} of {names[1]}"
+    return f"rows that only one has: {numbers}, e.g. {'; '.join(shown[:_EXAMPLES])}"
+
+
+def _by_key(
+    connection: DuckDBPyConnection,
+    rows: Sequence[Mapping[str, Any]],
+    sides: tuple[str, str],
+    names: tuple[str, str],
+    key: Sequence[str],
+) -> list[str]:
+    """Return for each row what both sides have for its key, without the columns that are equal.
+
+    Args:
+        connection: A connection to DuckDB.
+        rows: Rows of one of the sides.
+        sides: The rows of each side that the other has not, in parentheses.
+        names: What the line calls the sides.
+        key: The columns of the key; () for none.
+    """
+    shown = []
+    for row in rows if key else ():
+        same = " AND ".join(f"{identifier(each)} IS NOT DISTINCT FROM ?" for each in key)
+        values = [row[each] for each in key]
+        one, other = (
+            (_rows(connection, f"FROM {side} WHERE {same} LIMIT 1", values) or [None])[0]
+            for side in sides
+        )
+        both = one is not None and other is not None
+        rest = [name for name in row if name not in key and not (both and one[name] == other[name])]
+        texts = [
+            "no row" if each is None else row_text({name: each[name] for name in rest})
+            for each in (one, other)
+        ]
+        at = row_text({each: row[each] for each in key})
+        shown.append(f"{at}: {names[0]} {texts[0]}, {names[1]} {texts[1]}")
+    return shown
+
+
+def _rows(
+    connection: DuckDBPyConnection, sql: str, values: Sequence[object] = ()
+) -> list[dict[str, Any]]:
+    cursor = connection.execute(sql, values)
+    names = [each[0] for each in cursor.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def _scan(directory: Path) -> str:
+    files = data_files(directory, "**/*.parquet") if directory.is_dir() else []
+    if not files:
+        raise ExpectationsError(f"{directory} holds no *.parquet: the job wrote nothing there")
+    return f"read_parquet({listed_files(files)}, hive_partitioning = false)"
+
+
+def _columns(connection: DuckDBPyConnection, directory: Path) -> tuple[Column, ...]:
+    described = connection.execute(f"DESCRIBE FROM {_scan(directory)}").fetchall()
+    return tuple(
+        Column(name, "TIMESTAMP" if kind.startswith("TIMESTAMP") else kind)
+        for name, kind, *_ in described
+    )
+
+
+def _check_reference(events: Events, job: Job, entry: Contract) -> None:
+    """Raise ExpectationsError for a reference that DuckDB refuses or that has other columns."""
+    import duckdb
+
+    try:
+        names = events.connection.sql(job.reference_text).columns
+    except (
+        duckdb.Error,
+        AttributeError,
+    ) as error:  # a statement that returns no rows has no columns
+        raise ExpectationsError(f"{job.reference}: {first_line(error)}; correct it") from None
+    if sorted(names) != sorted(entry.names):
+        listed = f"has the columns {', '.join(names)}, and the job puts out"
+        wanted = ", ".join(entry.names)
+        raise ExpectationsError(f"{job.reference}: {listed} {wanted}; name them alike")

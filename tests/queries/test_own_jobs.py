@@ -1,0 +1,132 @@
+"""A job of a person's own in Spark SQL runs as the queries do, and says where it is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from nexmark_jobs import own_jobs
+from nexmark_jobs.errors import UsageError
+from nexmark_jobs.options import parse
+from nexmark_jobs.own_jobs import run_statements, statements
+from nexmark_jobs.run_query import complete
+from tests.queries.conftest import RunJob, plain
+
+EVENTS = ("--events", "2000", "--tps", "100", "--rows-per-batch", "1000")
+COUNTED = """\
+-- bids; by auction
+CREATE TEMPORARY VIEW recent AS SELECT auction, dateTime FROM bid WHERE channel <> 'a;b';
+CREATE TEMPORARY VIEW counted AS
+SELECT auction, window.start AS begin, count(*) AS bids FROM recent
+GROUP BY auction, window(dateTime, '10 seconds');
+SELECT auction, begin, bids FROM counted WHERE bids >= 5 -- the end; of it
+"""
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory of the jobs of this process."""
+    monkeypatch.setattr(own_jobs.own_query, "__defaults__", (tmp_path / "own",))
+    return tmp_path / "own"
+
+
+def job(below: Path, sql: str, output_mode: str = "append", key: tuple[str, ...] = ()) -> None:
+    """Write the job `mine`."""
+    (below / "mine").mkdir(parents=True)
+    (below / "mine" / "mine.sql").write_text(sql)
+    content = {"name": "mine", "formulation": "sql-1", "sql": "mine.sql"}
+    content |= {"output_mode": output_mode, "key": key}
+    (below / "mine" / "job.json").write_text(json.dumps(content))
+
+
+def test_views_on_views_put_out_every_window(write: Path, run_job: RunJob) -> None:
+    job(write, COUNTED)
+    result, rows = run_job("--query", "mine", *EVENTS)
+    assert result["formulation"] == "sql-1"
+    assert result["input_rows"] == 2000
+    assert result["output_rows"] == len(rows)
+    _, bids = run_job("--query", "q0", *EVENTS)
+    counts: dict[tuple[int, int], int] = {}
+    for auction, _, _, moment, _ in bids:
+        window = (auction, int(moment.timestamp()) // 10)
+        counts[window] = counts.get(window, 0) + 1
+    wanted = sorted((*window, count) for window, count in counts.items() if count >= 5)
+    assert [(row[0], int(row[1].timestamp()) // 10, row[2]) for row in rows] == wanted
+
+
+def test_what_follows_the_input_puts_out_no_row(write: Path, run_job: RunJob) -> None:
+    """A query without state passes every event on, but not the sentinels that close windows."""
+    job(write, "SELECT auction, dateTime FROM bid")
+    _, rows = run_job("--query", "mine", *EVENTS)
+    _, bids = run_job("--query", "q0", *EVENTS)
+    assert rows == sorted((bid[0], bid[3]) for bid in bids)
+
+
+@pytest.mark.parametrize("mode", ["update", "complete"])
+def test_the_last_row_of_a_key_counts(write: Path, run_job: RunJob, mode: str) -> None:
+    job(write, "SELECT auction, count(*) AS bids FROM bid GROUP BY auction", mode, ("auction",))
+    result, rows = run_job("--query", "mine", *EVENTS)
+    assert result["output_mode"] == mode
+    assert sum(row[1] for row in rows) == 2000 * 46 // 50
+    assert len({row[0] for row in rows}) == len(rows)
+
+
+def test_a_run_once_more_has_the_same_rows(
+    write: Path, spark: SparkSession, tmp_path: Path
+) -> None:
+    job(write, COUNTED)
+    out, again = tmp_path / "out", tmp_path / "again"
+    sink = ["--sink", f"parquet:{out}", "--again", str(again), "--result", str(tmp_path / "r")]
+    complete(spark, parse(["--query", "mine", *EVENTS, *sink]), quiet=True)
+    one, other = (plain(spark.read.parquet(str(each)).collect()) for each in (out, again))
+    assert one == other != []
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "1"
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("SELECT\n auctoin FROM bid", "mine.sql:2:2: [UNRESOLVED_COLUMN"),
+        ("SELECT * FROM bid;\n SELCT 3", "mine.sql:2:2: [PARSE_SYNTAX_ERROR]"),
+        (
+            "CREATE TEMPORARY VIEW w AS\nSELECT pricee FROM bid;\nSELECT * FROM w",
+            "mine.sql:2:8: [UNRESOLVED_COLUMN",
+        ),
+        ("SELECT 1", "mine.sql: the last statement is no query over a stream"),
+        ("-- nothing; at all\n", "mine.sql: it has no statement"),
+        ("SELECT price, bidder AS price FROM bid", "mine.sql: two columns are called price"),
+    ],
+)
+def test_a_mistake_is_one_line_with_its_place(
+    write: Path, run_job: RunJob, sql: str, said: str
+) -> None:
+    job(write, sql)
+    with pytest.raises(UsageError) as error:
+        run_job("--query", "mine", *EVENTS)
+    assert str(error.value).startswith(said)
+    assert "\n" not in str(error.value)
+
+
+def test_an_unknown_name_is_refused(write: Path, run_job: RunJob) -> None:
+    with pytest.raises(UsageError, match="unknown query 'mine'"):
+        run_job("--query", "mine", *EVENTS)
+
+
+def test_a_semicolon_in_quotes_or_comments_ends_nothing() -> None:
+    text = 'SELECT \';\', "a;\\"b", `c;d` -- e;f\n/* g;\n;h */ ;\n SELECT 2;\n-- i;\n'
+    first, second = statements(text)
+    assert first == text[: text.index(" ;\n") + 1]
+    assert second.strip() == "SELECT 2"
+    assert second.count("\n") == 3
+    assert second.index("SELECT") - second.rindex("\n") == 2
+
+
+def test_views_of_an_earlier_run_are_gone(spark: SparkSession, tmp_path: Path) -> None:
+    stream = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
+    file = tmp_path / "one.sql"
+    file.write_text("CREATE TEMPORARY VIEW made AS SELECT value FROM bid; SELECT * FROM made")
+    for _ in range(2):
+        assert run_statements(spark, file, {"bid": stream}).columns == ["value"]

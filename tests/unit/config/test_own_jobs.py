@@ -1,0 +1,136 @@
+"""A job of a person's own is a file that is read whole, or one line says what is wrong with it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from nexmark.config import ConfigError, known_queries, load, load_jobs
+from nexmark.config.own_jobs import Job
+from nexmark.errors import NexmarkError
+from nexmark.night.make_night import make_night
+from nexmark.night.night_runs import order_of, run_order
+
+YAML = "tables: nexmark\nsql: busy.sql\nkey: [auction]\n"
+ENGINE = "spark-4.3.0"
+
+
+@pytest.fixture(autouse=True)
+def own_conf(conf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEXMARK_CONF", str(conf))
+
+
+def write(conf: Path, name: str = "busy", text: str = YAML, sql: str = "SELECT 1 FROM bid") -> Path:
+    """Write a job; return its file."""
+    (conf / "jobs").mkdir(exist_ok=True)
+    (conf / "jobs" / "busy.sql").write_text(sql)
+    path = conf / "jobs" / f"{name}.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_there_is_none_unless_a_person_writes_one(conf: Path) -> None:
+    before = load(conf)
+    assert before.jobs == {}
+    write(conf)
+    after = load(conf)
+    assert list(after.jobs) == ["busy"]
+    assert after.workloads == before.workloads
+    assert known_queries()[-2:] == ("q23", "busy")
+
+
+def test_a_job_is_run_where_it_is_named_and_only_there(conf: Path) -> None:
+    write(conf)
+    config = load(conf)
+    assert "busy" not in make_night(config, ENGINE, "d", "r", {}).queries
+    night = make_night(config, ENGINE, "d", "r", {"queries": "busy,q5"})
+    assert night.queries == ("q5", "busy")
+    assert night.jobs["busy"].sql_text == "SELECT 1 FROM bid"
+    assert order_of(night)[-1] == "busy"
+    assert run_order(config.gate)[:-1] == [n for n in run_order(config.gate) if n != "busy"]
+
+
+def test_a_workload_may_name_it(conf: Path) -> None:
+    write(conf)
+    path = conf / "workloads.yaml"
+    path.write_text(path.read_text().replace("  smoke:\n", "  smoke:\n    queries: [q0, busy]\n"))
+    assert load(conf).workloads["smoke"].queries == ("q0", "busy")
+    path.write_text(path.read_text().replace("[q0, busy]", "[q0, bussy]"))
+    with pytest.raises(ConfigError, match=r"queries.1: unknown query 'bussy'; did you mean 'busy'"):
+        load(conf)
+
+
+def test_the_plan_of_a_night_outlives_its_job(conf: Path) -> None:
+    """What was run is in the plan: it is read when the job has another text, or is gone."""
+    path = write(conf)
+    night = make_night(load(conf), ENGINE, "d", "r", {"queries": "busy"})
+    path.unlink()
+    read = type(night).model_validate_json(night.model_dump_json())
+    assert read.jobs["busy"].sql_text == "SELECT 1 FROM bid"
+    assert read.jobs["busy"].formulation == night.jobs["busy"].formulation
+
+
+def test_a_changed_job_is_another_formulation(conf: Path) -> None:
+    write(conf)
+    first = load_jobs(conf)["busy"]
+    write(conf, sql="SELECT 2 FROM bid")
+    second = load_jobs(conf)["busy"]
+    assert first.formulation != second.formulation
+    write(conf, text=YAML + "reference: busy.sql\n", sql="SELECT 2 FROM bid")
+    assert load_jobs(conf)["busy"].formulation == second.formulation
+    assert load_jobs(conf)["busy"].is_proven
+    assert not second.is_proven
+
+
+def test_the_cluster_gets_the_statements_and_what_they_are_for() -> None:
+    job = Job(name="busy", tables="nexmark", sql="a.sql", sql_text="SELECT 1", key=("auction",))
+    files = job.files()
+    assert files["busy/a.sql"] == b"SELECT 1"
+    assert b'"output_mode": "append"' in files["busy/job.json"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("sql: busy.sql\n", r"busy.yaml:1: tables: the key is missing; add it"),
+        (YAML + "sqll: x\n", r"busy.yaml:4: sqll: unknown key 'sqll'; did you mean 'sql'\?"),
+        (YAML + "sql_text: x\n", r"busy.yaml:4: sql_text: unknown key 'sql_text'; remove it"),
+        ("tables: other\nsql: busy.sql\n", r"busy.yaml:1: tables: expected nexmark, got 'other'"),
+        ("tables: nexmark\nsql: none.sql\n", r"busy.yaml:2: sql: there is no file .*none.sql"),
+        ("tables: nexmark\nsql: ../x.sql\n", r"busy.yaml:2: sql: '../x.sql' is not the name of"),
+        (
+            "tables: nexmark\nsql: busy.sql\noutput_mode: update\n",
+            r"busy.yaml:1: key: output_mode update .* list the columns of the key",
+        ),
+        (YAML + "output_mode: upsert\n", r"busy.yaml:4: output_mode: must be 'append', 'update'"),
+        (YAML + "name: other\n", r"busy.yaml:4: name: is 'other', and the file is busy.yaml"),
+        (YAML + "expectations: busy.sql\n", r"busy.sql:1: "),
+        ("tables: nexmark\nsql: busy.sql\nkey: [a, a]\n", r"busy.yaml:3: key: 'a' is listed twice"),
+    ],
+)
+def test_a_mistake_is_one_line(conf: Path, text: str, said: str) -> None:
+    write(conf, text=text)
+    with pytest.raises(ConfigError, match=said) as error:
+        load(conf)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["q5", "q99", "long_window", "verify", "round_2", "Busy", "a-b"])
+def test_a_name_that_is_taken_or_none_is_refused(conf: Path, name: str) -> None:
+    write(conf, name)
+    with pytest.raises(ConfigError, match=re.escape(f"{name}.yaml:1: '{name}'")):
+        load(conf)
+
+
+def test_an_empty_file_of_statements_is_refused(conf: Path) -> None:
+    write(conf, sql=" \n")
+    with pytest.raises(ConfigError, match=r"sql: .*busy.sql is empty; write a statement"):
+        load(conf)
+
+
+def test_a_kind_that_cannot_run_it_says_so(conf: Path) -> None:
+    write(conf)
+    with pytest.raises(NexmarkError, match=r"queries: busy is a job of your own, .* paced"):
+        make_night(load(conf), ENGINE, "d", "r", {"queries": "busy", "workload": "latency"})
