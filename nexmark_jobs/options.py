@@ -17,6 +17,7 @@ from nexmark_jobs.generator.generator_options import (
     generator_config,
     new_directory,
 )
+from nexmark_jobs.own_jobs import own_query
 from nexmark_jobs.queries import QUERIES, Query
 from nexmark_jobs.sources.recorded_events import Recording, open_recording
 
@@ -116,7 +117,7 @@ class Options:
 def parse(arguments: list[str]) -> Options:
     """Return the checked options; UsageError, which names the argument, for a wrong one."""
     given = _parser().parse_args(arguments)
-    query = _query(given.query)
+    query = _query(given.query, given.jobs)
     sink = _sink(given, query)
     kind, _, place = given.source.partition(":")
     if kind == "files" and sink.directory and sink.directory.is_relative_to(Path(place).absolute()):
@@ -155,6 +156,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="Q",
         help="q0 to q23, q14_python_udf, of experiments/ or own/",
     )
+    add("--jobs", type=Path, metavar="DIR", help="where the job Q of a person's own is")
     add("--formulation", metavar="NAME", help="instead of the best one this Spark can run")
     add(
         "--source",
@@ -225,9 +227,9 @@ def _pace(text: str) -> float:
     return seconds
 
 
-def _query(name: str) -> Query:
+def _query(name: str, jobs: Path | None) -> Query:
     try:
-        return query_named(name)
+        return query_named(name) if jobs is None else own_query(name, jobs)
     except KeyError:
         known = ", ".join(QUERIES)
         raise UsageError(f"--query: unknown query '{name}'; use one of {known}") from None

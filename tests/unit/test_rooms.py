@@ -72,6 +72,7 @@ ROOMS = {
         "attribution config engines evidence expectations home interrupts measure nexmark_jobs"
         " recovery report store verdict"
     ),
+    "jobs": Room("config engines expectations experiments home"),
     "bisect": Room(
         "commits config engines interrupts nexmark_jobs night reaper secrets store terminal verdict"
     ),

@@ -11,6 +11,7 @@ from typer.exceptions import TyperException
 
 from nexmark.cli import (
     acceptance,
+    job_verbs,
     kafka_verbs,
     laboratory,
     machine,
@@ -52,6 +53,7 @@ _VERBS: Mapping[str, Sequence[Callable[..., Any] | typer.Typer]] = {
     ),
     "Baselines": (acceptance.accept, acceptance.withdraw, acceptance.acks),
     "Questions that need no night": (
+        job_verbs.job,
         compat,
         measuring_verbs.experiment,
         measuring_verbs.latency,

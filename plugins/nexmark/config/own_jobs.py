@@ -149,14 +149,20 @@ def _job(path: Path) -> Job:
     return job.model_copy(update={**texts, "added": tuple(added)})
 
 
+def refused_name(name: str) -> str:
+    """Return why no job can have a name, and what to do; '' if one can."""
+    if not JOB_NAME.fullmatch(name):
+        letters = "small letters, digits and _, a letter first"
+        return f"{name!r} is no name of a job; write {letters}"
+    if name in {*KNOWN_QUERIES, *EXPERIMENT_QUERY_NAMES, *_TAKEN} or OUR_NAME.fullmatch(name):
+        return f"{name!r} names something else already; take another name"
+    return ""
+
+
 def _check_name(document: Document, name: str) -> None:
     """Raise ConfigError for a name that no job can have."""
-    if not JOB_NAME.fullmatch(name):
-        problem = f"{name!r} is no name of a job; call the file by small letters, digits and _"
+    if problem := refused_name(name):
         raise document.error((), problem)
-    taken = {*KNOWN_QUERIES, *EXPERIMENT_QUERY_NAMES, *_TAKEN}
-    if name in taken or OUR_NAME.fullmatch(name):
-        raise document.error((), f"{name!r} names something else already; call the file otherwise")
     written = document.data.get("name", name)
     if written != name:
         problem = f"is {written!r}, and the file is {name}.yaml"

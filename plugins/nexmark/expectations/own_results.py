@@ -178,6 +178,16 @@ def differences(
     return f"rows that only one has: {numbers}, e.g. {'; '.join(shown[:_EXAMPLES])}"
 
 
+def first_rows(output: Path, count: int) -> tuple[tuple[Column, ...], list[tuple[object, ...]]]:
+    """Return the columns of an output, and its first rows in the order of their values."""
+    import duckdb
+
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        rows = connection.execute(f"FROM {_scan(output)} ORDER BY ALL LIMIT {count}").fetchall()
+        return _columns(connection, output), rows
+
+
 def _by_key(
     connection: DuckDBPyConnection,
     rows: Sequence[Mapping[str, Any]],

@@ -1,0 +1,109 @@
+"""The verb `nexmark job`: a new job of a person's own, a check of it, and the list."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nexmark.cli import shared_options as option
+from nexmark.config import Job, load, load_jobs, paths, pick
+from nexmark.errors import NexmarkError
+from nexmark.reason import reason_of
+from nexmark.terminal import columns, show_line
+
+if TYPE_CHECKING:
+    from nexmark.engines import Build
+    from nexmark.jobs.job_check import JobCheck
+
+job = typer.Typer(name="job", help="Queries of your own: a new one, a check, the list.")
+_Name = Annotated[str, typer.Argument(callback=option.given, help="The name of the job.")]
+
+
+@job.command()
+def new(name: _Name) -> int:
+    """Write the commented files of a new job, which run as they are."""
+    from nexmark.jobs.job_template import write_new
+
+    for path in write_new(name, paths.conf_dir()):
+        show_line(f"wrote {path}")
+    show_line(f"next: nexmark job check {name}")
+    return 0
+
+
+@job.command(name="list")
+def list_() -> int:
+    """List the jobs."""
+    jobs = load_jobs()
+    if not jobs:
+        show_line("there is no job of your own; write one: nexmark job new NAME")
+        return 0
+    rows = [
+        [name, each.sql, each.output_mode, ",".join(each.key) or "-", each.reference or "-"]
+        for name, each in jobs.items()
+    ]
+    show_line(columns(("job", "file", "output mode", "key", "reference"), rows))
+    return 0
+
+
+@job.command()
+def check(name: _Name, engine: option.Engine = None) -> int:
+    """Run a job small: its columns, plan, state and first rows, and whether it is right.
+
+    Then it runs on the other engines whose builds are on this machine. With --engine, on that
+    one alone. 0 if it runs everywhere and no row is wrong, 1 if not.
+    """
+    from nexmark.jobs.job_check import checked_in
+
+    chosen = pick("job", name, load().jobs)
+    work = paths.home() / "job-check" / name
+    return checked_in(work, chosen, option.on_stderr, lambda made: _checked(made, chosen, engine))
+
+
+def _checked(made: "JobCheck", chosen: Job, engine: str | None) -> int:
+    """Print what a check finds; return the exit code.
+
+    Args:
+        made: Makes the check.
+        chosen: The job.
+        engine: The only engine to check it on; None for all.
+    """
+    from nexmark.expectations.contract import ExpectationsError
+
+    first, build = option.build_of(engine, option.on_stderr)
+    try:
+        found = made.on(first, build)
+    except (NexmarkError, ExpectationsError) as error:
+        show_line(f"{first}: {chosen.name} does not run: {reason_of(error)}")
+        return 1
+    for line in (f"{chosen.name} on {first}, Spark {found.version}", *found.lines()):
+        show_line(line)
+    wrong = [] if found.outcome.success else [first]
+    if engine is None:
+        wrong += [other for other in load().engines if other != first and not _runs(made, other)]
+    return 1 if wrong else 0
+
+
+def _runs(made: "JobCheck", engine: str) -> bool:
+    """Print whether a job runs on an engine; True also where there is no build to try."""
+    build = _fetched(engine)
+    if build is None:
+        remedy = f"nexmark job check {made.job.name} --engine {engine} fetches it"
+        show_line(f"{engine}: not tried, its build is not on this machine; {remedy}")
+        return True
+    try:
+        made.runs_on(engine, build)
+    except NexmarkError as error:
+        show_line(f"{engine}: does not run: {reason_of(error)}")
+        return False
+    show_line(f"{engine}: runs")
+    return True
+
+
+def _fetched(engine: str) -> "Build | None":
+    """Return the build of an engine, None if it would have to be fetched."""
+    from nexmark.engines import usable
+    from nexmark.engines.cached_builds import cached_builds
+
+    source, cache = load().engines[engine].build, paths.builds_dir()
+    known = {name for build in cached_builds(cache) for name in build.sources}
+    is_here = source.directory is not None or str(source) in known
+    return usable(source, cache, say=option.on_stderr) if is_here else None
