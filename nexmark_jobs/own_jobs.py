@@ -1,4 +1,4 @@
-"""Jobs of a person's own: Spark SQL over the streams of a query, as `run_query.py` runs it.
+"""Jobs of a person's own, in Spark SQL or Python, which `run_query.py` runs as it runs a query.
 
 A job is a directory with `job.json` and the files that it names; `nexmark.config.own_jobs` writes
 it. The jobs of a night are in `own/` beside this file, in the copy that is deployed.
@@ -6,14 +6,19 @@ it. The jobs of a night are in `own/` beside this file, in the copy that is depl
 A SQL file has one or more statements with `;` between them. All but the last one make what the
 last one needs, as temporary views; the last one is the query. It reads the streams as the views
 `person`, `auction` and `bid`.
+
+A Python file has a function of the session and of a dict with these streams by name. It returns the
+frame of the query. Python workers get its other files by `addPyFile`.
 """
 
 import json
 import logging
 import re
+import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -39,17 +44,21 @@ class OwnJob:
         directory: where `job.json` and the other files are.
         name: the name of the job.
         formulation: the name of its content, so that a changed job is another formulation.
-        sql: the file of its statements.
+        file: the file of its statements, or of its function.
+        function: the name of the function; "" for statements.
         output_mode: Spark's output mode.
         key: the columns by which later rows replace earlier ones.
+        py_files: the files that the Python file imports.
     """
 
     directory: Path
     name: str
     formulation: str
-    sql: str
+    file: str
+    function: str
     output_mode: str
     key: tuple[str, ...] = ()
+    py_files: tuple[str, ...] = ()
 
     def query(self) -> Query:
         """Return it as a query, whose columns are those that Spark finds.
@@ -67,9 +76,14 @@ class OwnJob:
         )
 
     def build(self, streams: Streams) -> DataFrame:
-        """Return the frame of the query; UsageError says where a statement is wrong."""
+        """Return the frame of the query; UsageError says where the job is wrong."""
         tables = {kind: self._stream(streams, kind) for kind in STREAMS}
-        return run_statements(streams.spark, self.directory / self.sql, tables)
+        file = self.directory / self.file
+        if not self.function:
+            return run_statements(streams.spark, file, tables)
+        for name in self.py_files:
+            streams.spark.sparkContext.addPyFile(str(self.directory / name))
+        return call_function(streams.spark, file, self.function, tables)
 
     def _stream(self, streams: Streams, kind: str) -> DataFrame:
         """Return a stream with its watermark, without the numbers of events and the sentinels.
@@ -89,7 +103,41 @@ def own_query(name: str, below: Path = OWN) -> Query:
     if not file.is_file():
         raise KeyError(name)
     content = json.loads(file.read_text(encoding="utf-8"))
-    return OwnJob(file.parent, **{**content, "key": tuple(content["key"])}).query()
+    lists = {name: tuple(content[name]) for name in ("key", "py_files")}
+    return OwnJob(file.parent, **{**content, **lists}).query()
+
+
+def call_function(
+    spark: SparkSession, file: Path, function: str, tables: Mapping[str, DataFrame]
+) -> DataFrame:
+    """Return the frame that a function of a Python file makes of tables.
+
+    Python workers get the functions of the file by value: it is no module that they could import.
+
+    Args:
+        spark: The session.
+        file: The file.
+        function: The name of the function.
+        tables: The tables by name.
+
+    Raises:
+        UsageError: The file or the function fails, with its line, or returns no streaming frame.
+    """
+    module = ModuleType(f"own_job_{file.stem}")
+    module.__file__ = str(file)
+    try:
+        exec(compile(file.read_bytes(), str(file), "exec"), vars(module))
+        frame = getattr(module, function)(spark, dict(tables))
+    except Exception as error:
+        steps = traceback.extract_tb(error.__traceback__)
+        lines = [step.lineno for step in steps if step.filename == str(file)]
+        line = getattr(error, "lineno", None) or (lines[-1] if lines else 1)
+        reason = f"{type(error).__name__}: {one_line(error)}".rstrip(" .;")
+        raise UsageError(f"{file.name}:{line}: {reason}; correct it") from None
+    if not isinstance(frame, DataFrame) or not frame.isStreaming:
+        what = "no streaming frame; return one that is made of the tables"
+        raise UsageError(f"{file.name}: {function} returns {what}")
+    return checked_columns(file, frame)
 
 
 def run_statements(spark: SparkSession, file: Path, tables: Mapping[str, DataFrame]) -> DataFrame:
@@ -118,10 +166,17 @@ def run_statements(spark: SparkSession, file: Path, tables: Mapping[str, DataFra
     if not frame.isStreaming:
         problem = "the last statement is no query over a stream"
         raise UsageError(f"{file.name}: {problem}; end with a SELECT from {', '.join(tables)}")
+    return checked_columns(file, frame)
+
+
+def checked_columns(file: Path, frame: DataFrame) -> DataFrame:
+    """Return a frame on top of an analysed plan; UsageError for two columns of one name."""
     if twice := {name for name in frame.columns if frame.columns.count(name) > 1}:
         problem = f"two columns are called {min(twice)}"
         raise UsageError(f"{file.name}: {problem}; rename one with AS")
-    return frame.select("*")  # on top of a plan that is analysed, which tells that it streams
+    return frame.select(
+        "*"
+    )  # a plan of Spark SQL does not say that it streams until it is analysed
 
 
 def _problem(error: PySparkException, statement: str) -> str:

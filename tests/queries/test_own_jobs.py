@@ -37,8 +37,8 @@ def job(below: Path, sql: str, output_mode: str = "append", key: tuple[str, ...]
     """Write the job `mine`."""
     (below / "mine").mkdir(parents=True)
     (below / "mine" / "mine.sql").write_text(sql)
-    content = {"name": "mine", "formulation": "sql-1", "sql": "mine.sql"}
-    content |= {"output_mode": output_mode, "key": key}
+    content = {"name": "mine", "formulation": "sql-1", "file": "mine.sql", "function": ""}
+    content |= {"output_mode": output_mode, "key": key, "py_files": []}
     (below / "mine" / "job.json").write_text(json.dumps(content))
 
 
@@ -104,6 +104,65 @@ def test_a_mistake_is_one_line_with_its_place(
     write: Path, run_job: RunJob, sql: str, said: str
 ) -> None:
     job(write, sql)
+    with pytest.raises(UsageError) as error:
+        run_job("--query", "mine", *EVENTS)
+    assert str(error.value).startswith(said)
+    assert "\n" not in str(error.value)
+
+
+HELPED = """\
+from pyspark.sql import functions as F
+from word_length import length
+
+@F.udf("bigint")
+def measured(text):
+    return SPARE + length(text)
+
+SPARE = 1
+
+def build(spark, tables):
+    bids = tables["bid"]
+    return bids.select("auction", "dateTime", measured("channel").alias("long"))
+"""
+
+
+def python_job(below: Path, text: str, **files: str) -> None:
+    job(below, "")
+    (below / "mine" / "mine.py").write_text(text)
+    for name, content in files.items():
+        (below / "mine" / f"{name}.py").write_text(content)
+    content = {"name": "mine", "formulation": "python-1", "file": "mine.py", "function": "build"}
+    content |= {"output_mode": "append", "key": [], "py_files": [f"{name}.py" for name in files]}
+    (below / "mine" / "job.json").write_text(json.dumps(content))
+
+
+def test_a_python_job_has_its_functions_and_files_in_the_workers(
+    write: Path, run_job: RunJob
+) -> None:
+    python_job(write, HELPED, word_length="def length(text):\n    return len(text)\n")
+    result, rows = run_job("--query", "mine", *EVENTS)
+    assert result["formulation"] == "python-1"
+    assert len(rows) == 2000 * 46 // 50
+    assert {row[2] for row in rows} > {len("Google") + 1, len("Apple") + 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("def build(spark, tables):\n    return tables['bidd']\n", "mine.py:2: KeyError: 'bidd'"),
+        (
+            "def build(spark, tables):\n    b = tables['bid']\n    return b.select('pricee')\n",
+            "mine.py:3: AnalysisException: [UNRESOLVED_COLUMN",
+        ),
+        ("def build(spark, tables):\n    return None\n", "mine.py: build returns no streaming"),
+        ("import no_such_module\n", "mine.py:1: ModuleNotFoundError: No module named"),
+        ("def build(:\n", "mine.py:1: SyntaxError: invalid syntax"),
+    ],
+)
+def test_a_mistake_in_python_is_one_line_with_its_place(
+    write: Path, run_job: RunJob, text: str, said: str
+) -> None:
+    python_job(write, text)
     with pytest.raises(UsageError) as error:
         run_job("--query", "mine", *EVENTS)
     assert str(error.value).startswith(said)

@@ -37,7 +37,7 @@ def list_() -> int:
         show_line("there is no job of your own; write one: nexmark job new NAME")
         return 0
     rows = [
-        [name, each.sql, each.output_mode, ",".join(each.key) or "-", each.reference or "-"]
+        [name, each.file, each.output_mode, ",".join(each.key) or "-", each.reference or "-"]
         for name, each in jobs.items()
     ]
     show_line(columns(("job", "file", "output mode", "key", "reference"), rows))

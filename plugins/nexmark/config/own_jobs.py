@@ -1,5 +1,6 @@
-"""The jobs of a person's own: `include/conf/jobs/NAME.yaml` beside the SQL that it names."""
+"""The jobs of a person's own: `include/conf/jobs/NAME.yaml` beside the files that it names."""
 
+import ast
 import hashlib
 import json
 import re
@@ -20,7 +21,7 @@ from nexmark.config.fields import (
     Model,
     job_names,
 )
-from nexmark.errors import KeyedError
+from nexmark.errors import ConfigError, KeyedError
 from nexmark.model import CANARY, FLAMES, SUITE
 
 FOLDER = "jobs"
@@ -56,33 +57,58 @@ def _file_name(value: object) -> object:
 FileName: TypeAlias = Annotated[str, BeforeValidator(_file_name)]
 
 
+def _function(value: object) -> object:
+    """Take a Python file beside the job and the name of a function in it."""
+    if isinstance(value, str) and re.fullmatch(r"[A-Za-z_]\w*\.py:[A-Za-z_]\w*", value, re.ASCII):
+        return value
+    raise ValueError(f"{value!r} is not FILE:FUNCTION; write it like orders.py:build")
+
+
+Function: TypeAlias = Annotated[str, BeforeValidator(_function)]
+
+
 class Job(Model):
     """A query of a person's own.
 
     Attributes:
         name: its name, the file's.
         tables: what it reads: person, auction and bid of the generator.
-        sql: the file with its statements.
+        sql: the file with its statements; or
+        python: FILE:FUNCTION, the function that makes its frame.
+        py_files: Python files beside it that its file imports.
         output_mode: Spark's output mode.
         key: the columns that say which row of another run a row is to be compared with; in update
             mode, the columns by which later rows replace earlier ones.
         reference: a file with its whole result as DuckDB SQL.
         expectations: a file with a suite of Great Expectations.
-        sql_text: the content of `sql`.
+        text: the content of its file.
+        py_texts: the content of each of `py_files`.
         reference_text: the content of `reference`.
         added: the content of `expectations`.
     """
 
     name: str
     tables: Literal["nexmark"]
-    sql: FileName
+    sql: FileName | None = None
+    python: Function | None = None
+    py_files: tuple[FileName, ...] = ()
     output_mode: Literal["append", "update", "complete"] = "append"
     key: tuple[Annotated[str, Field(min_length=1)], ...] = ()
     reference: FileName | None = None
     expectations: FileName | None = None
-    sql_text: str = ""
+    text: str = ""
+    py_texts: tuple[str, ...] = ()
     reference_text: str = ""
     added: tuple[AddedExpectation, ...] = ()
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> "Job":
+        if (self.sql is None) == (self.python is None):
+            both = "both are given; keep one" if self.sql else "neither is given; add one"
+            raise ValueError(f"a job is in sql or in python: {both}")
+        if self.py_files and self.python is None:
+            raise KeyedError(("py_files",), "py_files belongs to python; remove it")
+        return self
 
     @model_validator(mode="after")
     def _keyed(self) -> "Job":
@@ -96,8 +122,19 @@ class Job(Model):
     @property
     def formulation(self) -> str:
         """The name of what it computes: a job that was changed is another formulation."""
-        content = json.dumps([self.sql_text, self.output_mode, self.key])
-        return f"sql-{hashlib.sha256(content.encode()).hexdigest()[:_DIGITS]}"
+        content = json.dumps([self.text, self.py_texts, self.output_mode, self.key])
+        kind = "python" if self.python else "sql"
+        return f"{kind}-{hashlib.sha256(content.encode()).hexdigest()[:_DIGITS]}"
+
+    @property
+    def file(self) -> str:
+        """The file of its statements or of its function."""
+        return self.sql or str(self.python).partition(":")[0]
+
+    @property
+    def function(self) -> str:
+        """The name of its function; '' for statements."""
+        return str(self.python).partition(":")[2] if self.python else ""
 
     @property
     def is_proven(self) -> bool:
@@ -109,16 +146,19 @@ class Job(Model):
         described = {
             "name": self.name,
             "formulation": self.formulation,
-            "sql": self.sql,
+            "file": self.file,
+            "function": self.function,
+            "py_files": self.py_files,
             "output_mode": self.output_mode,
             "key": list(self.key),
         }
-        texts = {"job.json": json.dumps(described, indent=1) + "\n", self.sql: self.sql_text}
+        texts = dict(zip(self.py_files, self.py_texts, strict=True))
+        texts |= {"job.json": json.dumps(described, indent=1) + "\n", self.file: self.text}
         return {f"{self.name}/{name}": text.encode() for name, text in texts.items()}
 
 
 #: Keys that the loader adds to what a person writes.
-_LOADED = ("sql_text", "reference_text", "added")
+_LOADED = ("text", "py_texts", "reference_text", "added")
 
 
 def load_jobs(directory: Path | None = None) -> dict[str, Job]:
@@ -139,7 +179,11 @@ def _job(path: Path) -> Job:
         problem = f"expected nexmark, got {tables!r}"
         raise document.error(("tables",), f"{problem}; write nexmark: person, auction and bid")
     job = document.validated((), Job, {**data, "name": name})
-    texts = {"sql_text": _beside(document, "sql", job.sql)}
+    key = "sql" if job.sql else "python"
+    texts: dict[str, object] = {"text": _beside(document, key, job.file)}
+    texts["py_texts"] = tuple(_beside(document, "py_files", name) for name in job.py_files)
+    if job.python:
+        _check_python(document, job.file, job.function)
     if job.reference is not None:
         texts["reference_text"] = _beside(document, "reference", job.reference)
     added: Sequence[AddedExpectation] = ()
@@ -147,6 +191,20 @@ def _job(path: Path) -> Job:
         _beside(document, "expectations", job.expectations)
         added = added_of(path.with_name(job.expectations))
     return job.model_copy(update={**texts, "added": tuple(added)})
+
+
+def _check_python(document: Document, name: str, function: str) -> None:
+    """Raise ConfigError for a file that is not Python, or has no such function."""
+    path = document.path.with_name(name)
+    try:
+        tree = ast.parse(read_text(path))
+    except SyntaxError as error:
+        place = f"{display(path)}:{error.lineno}:{error.offset}"
+        raise ConfigError(f"{place}: {error.msg}; correct the line") from None
+    except ValueError as error:  # a null byte
+        raise ConfigError(f"{display(path)}:1: {error}; save it as text") from None
+    known = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    document.look_up(("python",), "function", function, known)
 
 
 def refused_name(name: str) -> str:

@@ -175,7 +175,8 @@ def _own_source(files: RunDirectory, query: str) -> QuerySource | None:
     """Return the sources of a person's own job as a night ran it; None if its plan has none."""
     try:
         job = json.loads(files.night.read_text(encoding="utf-8"))["jobs"][query]
-        return QuerySource(job["reference_text"], job["sql_text"], job["sql"], "", is_own=True)
+        file = job["sql"] or job["python"]
+        return QuerySource(job["reference_text"], job["text"], file, "", is_own=True)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -47,7 +47,7 @@ def test_a_job_is_run_where_it_is_named_and_only_there(conf: Path) -> None:
     assert "busy" not in make_night(config, ENGINE, "d", "r", {}).queries
     night = make_night(config, ENGINE, "d", "r", {"queries": "busy,q5"})
     assert night.queries == ("q5", "busy")
-    assert night.jobs["busy"].sql_text == "SELECT 1 FROM bid"
+    assert night.jobs["busy"].text == "SELECT 1 FROM bid"
     assert order_of(night)[-1] == "busy"
     assert run_order(config.gate)[:-1] == [n for n in run_order(config.gate) if n != "busy"]
 
@@ -68,7 +68,7 @@ def test_the_plan_of_a_night_outlives_its_job(conf: Path) -> None:
     night = make_night(load(conf), ENGINE, "d", "r", {"queries": "busy"})
     path.unlink()
     read = type(night).model_validate_json(night.model_dump_json())
-    assert read.jobs["busy"].sql_text == "SELECT 1 FROM bid"
+    assert read.jobs["busy"].text == "SELECT 1 FROM bid"
     assert read.jobs["busy"].formulation == night.jobs["busy"].formulation
 
 
@@ -85,7 +85,7 @@ def test_a_changed_job_is_another_formulation(conf: Path) -> None:
 
 
 def test_the_cluster_gets_the_statements_and_what_they_are_for() -> None:
-    job = Job(name="busy", tables="nexmark", sql="a.sql", sql_text="SELECT 1", key=("auction",))
+    job = Job(name="busy", tables="nexmark", sql="a.sql", text="SELECT 1", key=("auction",))
     files = job.files()
     assert files["busy/a.sql"] == b"SELECT 1"
     assert b'"output_mode": "append"' in files["busy/job.json"]
@@ -96,7 +96,7 @@ def test_the_cluster_gets_the_statements_and_what_they_are_for() -> None:
     [
         ("sql: busy.sql\n", r"busy.yaml:1: tables: the key is missing; add it"),
         (YAML + "sqll: x\n", r"busy.yaml:4: sqll: unknown key 'sqll'; did you mean 'sql'\?"),
-        (YAML + "sql_text: x\n", r"busy.yaml:4: sql_text: unknown key 'sql_text'; remove it"),
+        (YAML + "text: x\n", r"busy.yaml:4: text: unknown key 'text'; remove it"),
         ("tables: other\nsql: busy.sql\n", r"busy.yaml:1: tables: expected nexmark, got 'other'"),
         ("tables: nexmark\nsql: none.sql\n", r"busy.yaml:2: sql: there is no file .*none.sql"),
         ("tables: nexmark\nsql: ../x.sql\n", r"busy.yaml:2: sql: '../x.sql' is not the name of"),
@@ -107,6 +107,10 @@ def test_the_cluster_gets_the_statements_and_what_they_are_for() -> None:
         (YAML + "output_mode: upsert\n", r"busy.yaml:4: output_mode: must be 'append', 'update'"),
         (YAML + "name: other\n", r"busy.yaml:4: name: is 'other', and the file is busy.yaml"),
         (YAML + "expectations: busy.sql\n", r"busy.sql:1: "),
+        ("tables: nexmark\n", r"busy.yaml:1: a job is in sql or in python: neither is given; add"),
+        (YAML + "python: a.py:b\n", r"a job is in sql or in python: both are given; keep one"),
+        ("tables: nexmark\npython: a.py\n", r"busy.yaml:2: python: 'a.py' is not FILE:FUNCTION"),
+        (YAML + "py_files: [a.py]\n", r"busy.yaml:4: py_files: py_files belongs to python; remove"),
         ("tables: nexmark\nsql: busy.sql\nkey: [a, a]\n", r"busy.yaml:3: key: 'a' is listed twice"),
     ],
 )
@@ -122,6 +126,33 @@ def test_a_name_that_is_taken_or_none_is_refused(conf: Path, name: str) -> None:
     write(conf, name)
     with pytest.raises(ConfigError, match=re.escape(f"{name}.yaml:1: '{name}'")):
         load(conf)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("def build(spark, tables:\n", r"busy.py:1:10: '\(' was never closed; correct the line"),
+        (
+            "def bild(spark, tables): ...\n",
+            r"python: unknown function 'build'; did you mean 'bild'",
+        ),
+    ],
+)
+def test_a_mistake_in_python_is_seen_without_running_it(conf: Path, text: str, said: str) -> None:
+    write(conf, text="tables: nexmark\npython: busy.py:build\n")
+    (conf / "jobs" / "busy.py").write_text(text)
+    with pytest.raises(ConfigError, match=said):
+        load(conf)
+
+
+def test_the_files_of_a_python_job_go_with_it(conf: Path) -> None:
+    write(conf, text="tables: nexmark\npython: busy.py:build\npy_files: [help.py]\n")
+    (conf / "jobs" / "busy.py").write_text("from help import x\n\ndef build(spark, tables): ...\n")
+    (conf / "jobs" / "help.py").write_text("x = 1\n")
+    first = load_jobs(conf)["busy"]
+    assert first.files()["busy/help.py"] == b"x = 1\n"
+    (conf / "jobs" / "help.py").write_text("x = 2\n")
+    assert load_jobs(conf)["busy"].formulation != first.formulation
 
 
 def test_an_empty_file_of_statements_is_refused(conf: Path) -> None:

@@ -69,9 +69,9 @@ def test_a_directory_that_is_there_already_is_no_failure(tmp_path: Path) -> None
 def test_a_job_of_ones_own_goes_with_them(tmp_path: Path) -> None:
     """The name is of the content: another text is another copy, and without it nothing differs."""
     plain, _ = deploy_jobs(tmp_path)
-    own = Job(name="busy", tables="nexmark", sql="busy.sql", sql_text="SELECT 1 FROM bid")
+    own = Job(name="busy", tables="nexmark", sql="busy.sql", text="SELECT 1 FROM bid")
     name, package = deploy_jobs(tmp_path, [own])
-    assert name not in (plain, deploy_jobs(tmp_path, [own.model_copy(update={"sql_text": "2"})])[0])
+    assert name not in (plain, deploy_jobs(tmp_path, [own.model_copy(update={"text": "2"})])[0])
     assert scan(package).id == name
     assert (package / "own" / "busy" / "busy.sql").read_text() == "SELECT 1 FROM bid"
     assert deploy_jobs(tmp_path, [own]) == (name, package)
