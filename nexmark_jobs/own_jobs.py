@@ -153,8 +153,8 @@ def run_statements(spark: SparkSession, file: Path, tables: Mapping[str, DataFra
     for table in spark.catalog.listTables():
         if table.isTemporary:
             spark.catalog.dropTempView(table.name)
-    for name, frame in tables.items():
-        frame.createOrReplaceTempView(name)
+    for name, table_frame in tables.items():
+        table_frame.createOrReplaceTempView(name)
     frame: DataFrame | None = None
     for statement in statements(file.read_text(encoding="utf-8")):
         try:

@@ -86,8 +86,9 @@ def _runs(made: "JobCheck", engine: str) -> bool:
     """Print whether a job runs on an engine; True also where there is no build to try."""
     build = _fetched(engine)
     if build is None:
-        remedy = f"nexmark job check {made.job.name} --engine {engine} fetches it"
-        show_line(f"{engine}: not tried, its build is not on this machine; {remedy}")
+        problem = "not tried, its build is not on this machine; to fetch it"
+        command = f"nexmark job check {made.job.name} --engine {engine}"
+        show_line(f"{engine}: {problem}: {command}")
         return True
     try:
         made.runs_on(engine, build)

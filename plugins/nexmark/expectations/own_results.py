@@ -1,8 +1,8 @@
 """Are the rows of a job of a person's own right, or at least always the same?
 
-The columns are those that the job puts out. With a reference, its rows are compared as those of q0
-to q23 are. Without one, the rows of both builds have to be equal. In any case two runs of one build
-over the same input have to be equal.
+The job says which columns there are. With a reference, its rows are compared as a query's are.
+Without one, the rows of both builds have to be equal. In any case two runs of one build over the
+same input have to be equal.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from nexmark_jobs import boundary
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-#: A reference without rows proves nothing, unless the events are as few as those of the boundary.
+#: A reference without rows proves nothing, unless there are few events, as in the boundary events.
 _FEW_BIDS = "SELECT count(*) < 5000 FROM bid"
 _EXAMPLES = 3
 PROVEN, ARMS = "proven", "arms"
@@ -208,15 +208,13 @@ def _by_key(
     for row in rows if key else ():
         same = " AND ".join(f"{identifier(each)} IS NOT DISTINCT FROM ?" for each in key)
         values = [row[each] for each in key]
-        one, other = (
-            (_rows(connection, f"FROM {side} WHERE {same} LIMIT 1", values) or [None])[0]
-            for side in sides
-        )
-        both = one is not None and other is not None
-        rest = [name for name in row if name not in key and not (both and one[name] == other[name])]
+        found = [_rows(connection, f"FROM {side} WHERE {same} LIMIT 1", values) for side in sides]
+        known = [each[0] for each in found if each]
+        rest = [name for name in row if name not in key]
+        if len(known) == len(found):
+            rest = [name for name in rest if known[0][name] != known[1][name]]
         texts = [
-            "no row" if each is None else row_text({name: each[name] for name in rest})
-            for each in (one, other)
+            row_text({name: each[0][name] for name in rest}) if each else "no row" for each in found
         ]
         at = row_text({each: row[each] for each in key})
         shown.append(f"{at}: {names[0]} {texts[0]}, {names[1]} {texts[1]}")

@@ -15,9 +15,11 @@ from store_builder import by_bounds, measurement, night, record, repetition
 from nexmark.cli.app import main
 from nexmark.config import BUILD_DAG_ID
 from nexmark.evidence.night_evidence import Report, make_report
+from nexmark.evidence.query_evidence import query_evidence
 from nexmark.model import PROFILED, Value
 from nexmark.night.run_directory import ApplicationSpan, RunDirectory
 from nexmark.report.evidence_files import write_report
+from nexmark.report.rendering import standalone
 from nexmark.report.table import report_text
 from nexmark.store import Store, StoreError, ValidationRecord
 from nexmark.verdict.bounds import judge
@@ -115,6 +117,19 @@ class TestRows:
         if validated is not None:
             store.record_validation(ValidationRecord(RUN, "q5", validated))
         assert make_report(store, RUN).rows[0].result == result
+
+    def test_what_no_reference_proves_agrees_at_best(self, store: Store) -> None:
+        store.record_night(night(queries=["busy"]))
+        store.record_repetition(repetition(RUN, "busy"))
+        statistics = {"proven": 0, "arms": 2}
+        store.record_validation(ValidationRecord(RUN, "busy", True, statistics=statistics))
+        report = make_report(store, RUN)
+        assert report.rows[0].result == "agrees"
+        assert "0/1 right, 1 agree" in report_text(report)
+        page = query_evidence(store, store.night(RUN), "busy")
+        text = standalone("query.html", draw=False, page=page, charts=[], over_time=[])
+        assert "Arms agree; not proven: the job has no reference." in text
+        assert "The result is right" not in text
 
     def test_a_result_that_could_not_be_measured_is_not_wrong(self, store: Store) -> None:
         store.record_night(night(queries=["q5"]))
