@@ -70,13 +70,13 @@ def _checked(made: "JobCheck", chosen: Job, engine: str | None) -> int:
 
     first, build = option.build_of(engine, option.on_stderr)
     try:
-        found = made.on(first, build)
+        checked = made.on(first, build)
     except (NexmarkError, ExpectationsError) as error:
         show_line(f"{first}: {chosen.name} does not run: {reason_of(error)}")
         return 1
-    for line in (f"{chosen.name} on {first}, Spark {found.version}", *found.lines()):
+    for line in (f"{chosen.name} on {first}, Spark {checked.version}", *checked.lines()):
         show_line(line)
-    wrong = [] if found.outcome.success else [first]
+    wrong = [] if checked.outcome.success else [first]
     if engine is None:
         wrong += [other for other in load().engines if other != first and not _runs(made, other)]
     return 1 if wrong else 0

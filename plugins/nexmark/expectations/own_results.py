@@ -125,14 +125,14 @@ def _unequal(
     first = baseline_dir or output_dir
     if again_dir is not None:
         names = ("one run", "another")
-        if found := differences(connection, (first, again_dir), names, job.key):
+        if difference := differences(connection, (first, again_dir), names, job.key):
             causes = "now(), rand(), an order without a tie-break, a sum of floating numbers"
             remedy = f"look for {causes}"
-            return [f"not deterministic over the same input: {found}; {remedy}"]
+            return [f"not deterministic over the same input: {difference}; {remedy}"]
     if baseline_dir is not None:
         names = ("the baseline", "the candidate")
-        if found := differences(connection, (baseline_dir, output_dir), names, job.key):
-            return [f"the builds differ: {found}"]
+        if difference := differences(connection, (baseline_dir, output_dir), names, job.key):
+            return [f"the builds differ: {difference}"]
     return []
 
 
@@ -208,13 +208,16 @@ def _by_key(
     for row in rows if key else ():
         same = " AND ".join(f"{identifier(each)} IS NOT DISTINCT FROM ?" for each in key)
         values = [row[each] for each in key]
-        found = [_rows(connection, f"FROM {side} WHERE {same} LIMIT 1", values) for side in sides]
-        known = [each[0] for each in found if each]
+        rows_of_key = [
+            _rows(connection, f"FROM {side} WHERE {same} LIMIT 1", values) for side in sides
+        ]
+        known = [each[0] for each in rows_of_key if each]
         rest = [name for name in row if name not in key]
-        if len(known) == len(found):
+        if len(known) == len(rows_of_key):
             rest = [name for name in rest if known[0][name] != known[1][name]]
         texts = [
-            row_text({name: each[0][name] for name in rest}) if each else "no row" for each in found
+            row_text({name: each[0][name] for name in rest}) if each else "no row"
+            for each in rows_of_key
         ]
         at = row_text({each: row[each] for each in key})
         shown.append(f"{at}: {names[0]} {texts[0]}, {names[1]} {texts[1]}")

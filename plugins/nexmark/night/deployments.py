@@ -89,17 +89,17 @@ class Deployments(Model):
         return cls.model_validate_json(text_of(night.files.deployment))
 
 
-def deploy_jobs(target: Path, own: Iterable[Job] = ()) -> tuple[str, Path]:
+def deploy_jobs(target: Path, jobs: Iterable[Job] = ()) -> tuple[str, Path]:
     """Copy `nexmark_jobs` to `<target>/<id>/nexmark_jobs`, where no later edit reaches it.
 
     Returns the id (hash of the content) and the directory of the package.
 
     Args:
         target: Where the copies are.
-        own: The jobs of a person's own that the copy has, too.
+        jobs: The jobs of a person's own that the copy has, too.
     """
     source = Path(nexmark_jobs.__path__[0])
-    added = {f"{OWN}/{name}": text for job in own for name, text in job.files().items()}
+    added = {f"{OWN}/{name}": text for job in jobs for name, text in job.files().items()}
     name = _with_files(scan(source), added).id
     package = target / name / "nexmark_jobs"
     with locked(target / ".lock"):

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.config import JsonDict
 
 from nexmark.config import known_queries
 from nexmark.config.gate_rules import WrittenMode
@@ -14,15 +15,15 @@ from nexmark_jobs.redaction import SECRET_NAMES, SECRET_VALUES
 BUILD = "pypi:4.3.0, tarball:PATH-OR-URL#sha512=HEX or directory:PATH"
 
 
-def _query_schema(schema: dict[str, Any]) -> None:
+def _query_schema(schema: JsonDict) -> None:
     """Add the names of queries, and of the jobs that there are now, to a schema."""
     names = list(known_queries())
     listed = "|".join(names)
     schema |= {
-        "items": {"type": "string", "enum": names},
+        "items": {"type": "string", "enum": [*names]},
         "uniqueItems": True,
         "pattern": rf"^\s*(({listed})\s*(,\s*({listed})\s*)*)?$",
-        "examples": names,
+        "examples": [*names],
     }
 
 
