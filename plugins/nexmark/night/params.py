@@ -1,6 +1,7 @@
 """The params of a night: one description, from which forms and commands are made."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -144,9 +145,15 @@ class RolloutParams(NightParams):
     )
 
 
+@cache
+def _schemas() -> dict[str, Any]:
+    """Return the JSON schemas of all params, made once: each task of a night builds its DAG."""
+    return dict(RolloutParams.model_json_schema()["properties"])
+
+
 def schema_of(name: str) -> dict[str, Any]:
     """Return the JSON schema of a param as a form wants it: one list of types, "null" first."""
-    schema = dict(RolloutParams.model_json_schema()["properties"][name])
+    schema = dict(_schemas()[name])
     schema.pop("default", None)
     types: list[str] = []
     for option in schema.pop("anyOf", ()):
