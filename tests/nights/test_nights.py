@@ -25,21 +25,25 @@ def directory_of(site: Site, run: str) -> Path:
 def test_a_night_ends_green_with_table_report_and_rows(site: Site, green: Night, run: str) -> None:
     assert green.returncode == 0, green.stdout + green.stderr
     table = [line for line in green.stdout.splitlines() if line.startswith("| ")]
-    assert [line.split("|")[1].strip() for line in table] == ["Query", "q0", "q5", "Total"]
+    assert [line.split("|")[1].strip() for line in table] == [
+        *("Query", "q0", "q5", "mine", "Total")
+    ]
     assert all("right" in line for line in table[1:])
-    verified = re.findall(r"(q\d+) verify: \d+ rows, and (\d+) over the boundary", green.stdout)
-    assert [query for query, rows in verified if int(rows)] == ["q0", "q5"]
+    verified = re.findall(r"(\w+) verify: \d+ rows, and (\d+) over the boundary", green.stdout)
+    assert {query for query, rows in verified if int(rows)} == {"q0", "q5", "mine"}
     assert "no baseline" in green.stdout or "no accepted baseline" in green.stdout
     directory = directory_of(site, run)
     assert str(directory) in green.stdout
     for name in ("table.txt", "results.csv", "results.json"):
         assert (directory / "report" / name).is_file()
     assert (directory / "data_docs" / "index.html").is_file()
-    for query in ("q0", "q5"):
+    for query in ("q0", "q5", "mine"):
         assert list((directory / query / "rep-2" / "events").rglob("*zstd*"))
     with site.store() as store:
         rows = store.repetitions(run)
-        assert [(row.query, row.number, row.status) for row in rows] == [
+        assert sorted((row.query, row.number, row.status) for row in rows) == [
+            ("mine", 1, "ok"),
+            ("mine", 2, "ok"),
             ("q0", 1, "ok"),
             ("q0", 2, "ok"),
             ("q5", 1, "ok"),
@@ -67,13 +71,14 @@ def test_a_person_accepts_a_run_by_the_dag(site: Site, accepted: Night, run: str
         assert {(row.query, row.night_id, row.who, row.reason) for row in rows} == {
             ("q0", run, f"{process_user()} (for ada)", "the first night"),
             ("q5", run, f"{process_user()} (for ada)", "the first night"),
+            ("mine", run, f"{process_user()} (for ada)", "the first night"),
         }
 
 
 def test_a_slowed_engine_turns_the_night_red_and_names_the_query(site: Site, red: Night) -> None:
     assert red.returncode == 1, red.stdout + red.stderr
     (verdict,) = [line for line in red.stdout.splitlines() if line.startswith("verdict: ")]
-    assert "2 of 3 queries fail the night: " in verdict
+    assert "3 of 4 queries fail the night: " in verdict
     assert "q5 REGRESSION" in verdict
     assert site.leftovers() == []
 
@@ -83,6 +88,13 @@ def test_a_query_that_fails_is_missing_and_does_not_stop_the_next(red: Night) ->
     assert "q13 MISSING" in verdict
     assert "Cannot broadcast the table" in red.stdout
     assert re.search(r"\| q22 .*right.*NO BASELINE", red.stdout)
+
+
+def test_a_job_whose_rows_differ_from_run_to_run_is_never_timed(red: Night) -> None:
+    assert "not deterministic over the same input: rows that only one has: " in red.stdout
+    assert re.search(r"one run \{drawn: \d+\}, another \{drawn: \d+\}", red.stdout)
+    assert re.search(r"\| shaky .*WRONG.*INVALID|\| shaky .*WRONG.*MISSING", red.stdout)
+    assert "shaky rep-1" not in red.stdout
 
 
 @pytest.mark.usefixtures("red")
