@@ -86,6 +86,19 @@ class CheckpointOptions:
 
 
 @dataclass(frozen=True)
+class PauseOptions:
+    """When a query is held between two batches: after every `every` batches.
+
+    A file in `directory` says that it is held; it goes on when the file is removed. After `seconds`
+    without that it fails.
+    """
+
+    every: int
+    directory: Path
+    seconds: float = 300.0
+
+
+@dataclass(frozen=True)
 class Options:
     """A run of a query.
 
@@ -103,6 +116,7 @@ class Options:
     boundary: Path | None = None
     checkpoint: CheckpointOptions | None = None
     again: Path | None = None
+    pauses: PauseOptions | None = None
 
     def once_more(self, directory: Path) -> "Options":
         """Return options for the same run into another directory."""
@@ -134,6 +148,7 @@ def parse(arguments: list[str]) -> Options:
         boundary=_beside("--boundary", given.boundary, sink),
         again=_beside("--again", given.again, sink),
         checkpoint=_checkpoint(given),
+        pauses=_pauses(given),
     )
     names = [formulation.name for formulation in query.formulations]
     if given.formulation not in (None, *names):  # one that needs a newer Spark is refused later
@@ -205,6 +220,14 @@ def _parser() -> argparse.ArgumentParser:
         help="no batch earlier than S seconds after the one before was due; with --checkpoint, "
         "of the sink parquet:DIR",
     )
+    add(
+        "--pause-every",
+        type=count("batches", "100"),
+        metavar="N",
+        help="hold the query after every N batches, until the file pause.json is removed from the "
+        "directory of --pauses",
+    )
+    add("--pauses", type=Path, metavar="DIR", help="with --pause-every")
     add("--result", required=True, metavar="FILE.json")
     add("--digest", choices=("on", "off"), default="on", help="order-free hash of the rows")
     add("--conf-profile", default="default", metavar="NAME", help="kept in the result only")
@@ -315,6 +338,17 @@ def _checkpoint(given: argparse.Namespace) -> CheckpointOptions | None:
             raise UsageError("--pace: only the sink parquet:DIR waits for a batch to be due")
     directory = given.checkpoint.rstrip("/")
     return CheckpointOptions(directory, given.stop_after_batch, given.pace or 0.0)
+
+
+def _pauses(given: argparse.Namespace) -> PauseOptions | None:
+    if (given.pause_every is None) != (given.pauses is None):
+        raise UsageError("--pause-every: goes with --pauses DIR; give both, or neither")
+    if given.pause_every is None:
+        return None
+    directory = given.pauses.absolute()
+    if not directory.is_dir():
+        raise UsageError(f"--pauses: there is no directory {directory}; create it first")
+    return PauseOptions(given.pause_every, directory)
 
 
 def _result(text: str) -> Path:

@@ -32,6 +32,7 @@ from nexmark_jobs import result
 from nexmark_jobs.errors import JobError, QueryFailedError, UsageError
 from nexmark_jobs.exit_code import command, exit_with
 from nexmark_jobs.options import BoundaryOptions, KafkaOptions, Options, parse
+from nexmark_jobs.pauses import Pauses, facts_of
 from nexmark_jobs.plan_fingerprint import fingerprint
 from nexmark_jobs.progress import batch, is_batch, observe
 from nexmark_jobs.progress_lines import ProgressReporter
@@ -170,6 +171,7 @@ def _drive(
     reporter = ProgressReporter(feed.events)
     done = QueryRun(datetime.now(UTC), [])
     running = writer.start()
+    pauses = _pauses(frame.sparkSession, running, options)
     try:
         while True:
             seen = done.batches[-1].id + 1 if done.batches else 0
@@ -180,6 +182,7 @@ def _drive(
                 is_data = progress["batchId"] < feed.data_batches
                 finished = batch(progress, "data" if is_data else "end_of_input", rows)
                 finished = sink.observed(finished)
+                finished = pauses.corrected(finished) if pauses else finished
                 done.batches.append(finished)
                 sink.batch_done(finished)
                 line = reporter.line(finished)
@@ -189,9 +192,17 @@ def _drive(
                     return done
                 if options.checkpoint and finished.id == options.checkpoint.last_batch:
                     return replace(done, is_complete=False)
+            if pauses and done.batches:
+                pauses.after(done.batches[-1].id)
             time.sleep(_POLL_S)
     finally:
         stop(frame.sparkSession, running)
+
+
+def _pauses(spark: SparkSession, running: StreamingQuery, options: Options) -> Pauses | None:
+    if options.pauses is None:
+        return None
+    return Pauses(running, options.pauses, lambda: facts_of(spark.sparkContext))
 
 
 def _keep(options: Options, progress: dict[str, Any]) -> None:
@@ -206,7 +217,8 @@ def _news(running: StreamingQuery, seen: int) -> list[dict[str, Any]]:
     active = running.isActive
     last = running._jsq.lastProgress()
     if last is not None and last.batchId() >= seen:
-        recent = [json.loads(progress.json()) for progress in running._jsq.recentProgress()]
+        recent = [last] if last.batchId() == seen else running._jsq.recentProgress()
+        recent = [json.loads(progress.json()) for progress in recent]
         if news := [each for each in recent if is_batch(each) and each["batchId"] >= seen]:
             return news
     if not active:

@@ -393,6 +393,14 @@ in which the stores load their state again after a kill."""
 INTERRUPTION, FIRST_COMMIT, CATCH_UP = "interruption_s", "first_commit_s", "catch_up_s"
 """Of a recovery workload, after a kill: the seconds without a commit, the seconds in which the
 first batch is planned and run, and the seconds until the query keeps its pace again."""
+GROWTH = "growth"
+"""Of a soak workload: the largest growth, in multiples of its limit (`soak_growth`)."""
+HEAP_GROWTH, THREAD_GROWTH, FILE_GROWTH = "heap_growth_mb", "thread_growth", "file_growth"
+BATCH_CPU_GROWTH = "batch_cpu_growth_percent"
+"""Of a soak workload, in 1,000 batches: the growth of the live heap, of the number of threads and
+of open files, each in the role where it is largest, and the growth of the CPU time of a batch."""
+BATCH_CPU = "batch_cpu_s"
+"""Of a soak workload: the CPU-seconds of a batch with next to no rows, of driver and executors."""
 
 _KNOWN = (
     Metric(
@@ -418,6 +426,20 @@ _KNOWN = (
     Metric(FIRST_COMMIT, "s", "first commit s", decimals=1, tabled=True, positive=True),
     Metric(CATCH_UP, "s", "behind s", decimals=1, tabled=True, positive=True),
     Metric(BROKER_CPU, "s", "CPU of the broker", positive=True, waits=False),
+    Metric(GROWTH, "of the limit", "growth", decimals=2, tabled=True, waits=False, judged=False),
+    Metric(HEAP_GROWTH, "MB", "heap MB/1,000", decimals=2, tabled=True, waits=False, judged=False),
+    Metric(THREAD_GROWTH, "", "threads/1,000", decimals=2, tabled=True, waits=False, judged=False),
+    Metric(FILE_GROWTH, "", "files/1,000", decimals=2, tabled=True, waits=False, judged=False),
+    Metric(
+        BATCH_CPU_GROWTH,
+        "%",
+        "batch CPU %/1,000",
+        decimals=1,
+        tabled=True,
+        waits=False,
+        judged=False,
+    ),
+    Metric(BATCH_CPU, "CPU-s per batch", "CPU s/batch", positive=True, waits=False),
 )
 METRICS: dict[str, Metric] = {one.name: one for one in _KNOWN}
 """All metrics, by name; the one that decides comes first."""

@@ -37,7 +37,14 @@ app = typer.Typer(
 )
 #: The verbs by the group of the help that lists them.
 _VERBS: Mapping[str, Sequence[Callable[..., Any] | typer.Typer]] = {
-    "Nights": (nights.run, nights.build, nights.backfill, nights.bisect, nights.rollout),
+    "Nights": (
+        nights.run,
+        nights.build,
+        nights.soak,
+        nights.backfill,
+        nights.bisect,
+        nights.rollout,
+    ),
     "Results": (
         results.nights,
         results.show,

@@ -1,4 +1,4 @@
-"""The verbs that run nights: run, build, backfill, bisect, rollout."""
+"""The verbs that run nights: run, build, soak, backfill, bisect, rollout."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from nexmark.cli import shared_options as option
-from nexmark.config import BUILD_DAG_ID, Config, load, paths
+from nexmark.config import BUILD_DAG_ID, Config, load, paths, pick
 from nexmark.errors import NexmarkError
 from nexmark.model import MIN_PAIRS, SUITE, Mode, Value
 from nexmark.night.params import NightParams, RolloutParams, help_of
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from nexmark.config import Engine
     from nexmark.rollout.state import Rollout
     from nexmark.store import Store
+
+_SOAK_RUNS = 4
+"""The repetitions of two pairs."""
 
 
 def run(
@@ -104,6 +107,77 @@ def build(
     asked = _at_the_prompt(config, context.params, config.comparison_workload(chosen))
     params = {"build": build, "engine": chosen.name, **asked, **given}
     return run_night(config, BUILD_DAG_ID, chosen.name, params)
+
+
+def soak(
+    context: typer.Context,
+    build: Annotated[str, typer.Option(help=f"The build to test, {option.BUILD}.")] = "",
+    against: option.Against = None,
+    engine: option.Engine = None,
+    workload: option.SoakWorkload = None,
+    queries: option.Queries = None,
+    cluster: option.ClusterName = None,
+    candidate_conf: option.CandidateConf = None,
+    batches: Annotated[
+        int | None, option.number(100, 10_000_000, metavar="N", help=help_of("batches"))
+    ] = None,
+    hours: Annotated[
+        float | None,
+        typer.Option(
+            min=0.1,
+            max=1000,
+            metavar="H",
+            help="As many batches as two pairs of each query can have in H hours, by the last "
+            "soak of the query here.",
+        ),
+    ] = None,
+) -> int:
+    """Measure what a build loses as its queries run on.
+
+    0 if nothing grows by more than its limit, 1 if something does, or it cannot be run.
+    """
+    from nexmark.cli.night_runner import run_night
+
+    if not build.strip():
+        raise typer.BadParameter(f"--build: none is given; give it {option.BUILD}")
+    if batches and hours:
+        raise typer.BadParameter("--hours: --batches is given as well; give one of them")
+    config = load()
+    chosen = config.engine(engine)
+    asked = _at_the_prompt(config, context.params, "soak")
+    params: dict[str, Any] = {"build": build, "engine": chosen.name, **asked}
+    if hours:
+        params |= {"batches": _batches_in(hours, config, asked), "budget_minutes": 60 * hours}
+    return run_night(config, BUILD_DAG_ID, chosen.name, params)
+
+
+def _batches_in(hours: float, config: Config, asked: Mapping[str, Any]) -> int:
+    """Return how many batches two pairs of each query can have in a number of hours.
+
+    BadParameter for a query whose time of a batch is not known.
+
+    Args:
+        hours: How long all of them may take.
+        config: The configuration.
+        asked: The params of the run: its queries, workload and cluster.
+    """
+    from nexmark.night.make_night import select_queries
+
+    workload = pick("workload", asked["workload"], config.workloads)
+    queries = select_queries(asked.get("queries"), workload)
+    seconds: dict[str, float] = {}
+    with option.opened(None) as store:
+        for night in store.nights():
+            if (night.workload, night.cluster) == (asked["workload"], asked["cluster"]):
+                for row in store.repetitions(night.id, queries, leave_out=("batch_list",)):
+                    if row.counts and row.batches and row.wall_s:
+                        seconds.setdefault(row.query, row.wall_s / row.batches)
+    if unknown := [query for query in queries if query not in seconds]:
+        problem = f"no soak of {', '.join(unknown)} has run on cluster {asked['cluster']}"
+        raise typer.BadParameter(
+            f"--hours: {problem}, which tells how long a batch takes; give --batches"
+        )
+    return max(100, int(3600 * hours / (_SOAK_RUNS * sum(seconds.values()))))
 
 
 def _undecided(run: str, context: typer.Context) -> tuple[str, dict[str, Any]]:

@@ -155,6 +155,7 @@ def confs_option(help: str) -> Any:
 
 Engine = Annotated[str | None, text("The engine, of engines.yaml (default: the newest).")]
 Workload = Annotated[str | None, text("The workload, of workloads.yaml (default: smoke).")]
+SoakWorkload = Annotated[str | None, text("The workload, of workloads.yaml (default: soak).")]
 CompareWorkload = Annotated[str | None, text("The workload, of workloads.yaml (default: compare).")]
 EngineWorkload = Annotated[
     str | None, text("The workload, of workloads.yaml (default: the engine's).")

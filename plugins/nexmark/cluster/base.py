@@ -5,6 +5,7 @@ import json
 import random
 import secrets
 import shutil
+import socket
 import urllib.request
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ from nexmark.config import Cluster
 from nexmark.engines.prerequisites import HERE, java_majors, java_program
 from nexmark.engines.short_runs import C1, spark_conf_dir
 from nexmark.model import Say
+from nexmark_jobs.host import jvm_state
 from nexmark_jobs.host.leases import locked
 from nexmark_jobs.host.processes import kill_one, owner_mark, plain_environment
 from nexmark_jobs.host.whole_files import write_whole
@@ -37,6 +39,8 @@ DAEMON_CONFS = {
     "spark.master.ui.decommission.allow.mode": "DENY",
 }
 
+#: What pages call Spark's local directories.
+LOCAL_DIRECTORIES = "local directories"
 #: How many last lines of a daemon's log are read if the daemon did not start.
 LOG_LINES = 400
 
@@ -245,6 +249,38 @@ class SparkCluster(ABC):
     @abstractmethod
     def canary(self) -> dict[str, dict[str, float]]:
         """Run the canary on every host at once; return the measured metrics by host."""
+
+    def hold(
+        self, application: str, driver: str, places: Mapping[str, str]
+    ) -> dict[str, dict[str, Any]]:
+        """Return what the JVMs of an application hold, by host (`nexmark_jobs.host.jvm_state`).
+
+        Args:
+            application: The id of the application.
+            driver: A word in the command line of its driver, which runs on this machine.
+            places: Directories on this machine whose files are counted, by name.
+
+        Raises:
+            ClusterError: A JVM does not answer.
+        """
+        return self._hold_here(application, driver, places)
+
+    def _hold_here(
+        self, application: str | None, driver: str, places: Mapping[str, str]
+    ) -> dict[str, dict[str, Any]]:
+        """Return what the driver holds, and the executors of `application` on this machine.
+
+        Args:
+            application: The id of the application; None if its executors are elsewhere.
+            driver: A word in the command line of its driver.
+            places: Directories whose files are counted, by name.
+        """
+        directories = {**places, LOCAL_DIRECTORIES: str(self.scratch / "local")}
+        request = {"app": application, "driver": driver, "directories": directories}
+        try:
+            return {socket.gethostname(): jvm_state.main(request)}
+        except (jvm_state.JvmError, OSError) as error:
+            raise ClusterError(str(error)) from None
 
     def describe(self) -> dict[str, dict[str, Any]]:
         """Return the facts of every host (`nexmark_jobs.host.facts`); ClusterError if one fails."""

@@ -38,7 +38,7 @@ from nexmark.config.paths import safe_name
 from nexmark.engines.jvm import temporary_files
 from nexmark.model import Say
 from nexmark_jobs.cause import failure_cause
-from nexmark_jobs.host import canary, facts, files, leases, processes
+from nexmark_jobs.host import canary, facts, files, jvm_state, leases, processes
 from nexmark_jobs.host.processes import end, owned
 
 _POLL_S = 0.5
@@ -46,6 +46,7 @@ _CALL_S = 30
 _END_GRACE_S = 10
 _DESCRIBE_S = 40
 _CANARY_S = 60
+_HOLD_S = 90
 
 #: A host counts as dead after this; Spark's 60 s would be most of a repetition.
 _DAEMON_CONFS = base.DAEMON_CONFS | {"spark.worker.timeout": "30"}
@@ -272,6 +273,16 @@ class RemoteCluster(SparkCluster):
         request = {"directory": self.config.local_dir}
         answers = self._on_hosts(lambda host: host.call(canary, request, timeout_s=_CANARY_S))
         return {name: answer["metrics"] for name, answer in answers.items()}
+
+    def hold(
+        self, application: str, driver: str, places: Mapping[str, str]
+    ) -> dict[str, dict[str, Any]]:
+        """Return what the driver holds on this machine, and the executors on the hosts."""
+        local = {base.LOCAL_DIRECTORIES: self.local}
+        request = {"app": application, "driver": None, "directories": local}
+        hosts = self._on_hosts(lambda host: host.call(jvm_state, request, timeout_s=_HOLD_S))
+        here = self._hold_here(None, driver, places)
+        return {**hosts, **{f"{name} (driver)": answer for name, answer in here.items()}}
 
     def describe(self) -> dict[str, dict[str, Any]]:
         """Return the facts of every host, which are asked for at once."""

@@ -16,6 +16,7 @@ Change: TypeAlias = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 Limit: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Farther: TypeAlias = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
 Deviations: TypeAlias = Annotated[float, Field(gt=0, le=20, allow_inf_nan=False)]
+Growing: TypeAlias = Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)]
 Pairs: TypeAlias = Annotated[int, Field(ge=1, le=1000)]
 Rounds: TypeAlias = Annotated[tuple[Pairs, ...], Field(min_length=1, max_length=MOST_ROUNDS)]
 Evidence: TypeAlias = tuple[Annotated[float, Field(ge=-3, le=20, allow_inf_nan=False)], ...]
@@ -31,6 +32,21 @@ class ComparisonRules(Model):
     matters: Change = 0.05
 
 
+class SoakGrowth(Model):
+    """How much may grow in 1,000 batches, in each of the JVMs' roles (the driver, the executors).
+
+    Attributes:
+        live_heap_mb: bytes of objects that are alive, in MB.
+        threads, open_files: numbers of them.
+        batch_cpu_percent: the CPU time of a batch, in percent of itself.
+    """
+
+    live_heap_mb: Growing = 2.0
+    threads: Growing = 1.0
+    open_files: Growing = 1.0
+    batch_cpu_percent: Growing = 1.0
+
+
 class Gate(Model):
     """When a measurement counts as a regression; `include/conf/gate.yaml` explains every key.
 
@@ -39,9 +55,11 @@ class Gate(Model):
     """
 
     version: Annotated[int, Field(ge=1)]
-    metric: Literal["cpu_s_per_mevent"] | PacedMetric | RecoveryMetric
+    metric: Literal["cpu_s_per_mevent", "growth"] | PacedMetric | RecoveryMetric
     paced_metric: PacedMetric = "latency_ms_p50"
     recovery_metric: RecoveryMetric = "restore_s"
+    soak_growth: SoakGrowth = Field(default_factory=SoakGrowth)
+    soak_rounds: Rounds = (1, 1, 1)
     max_ratio: Ratio
     workloads: Mapping[str, Ratio] = Field(default_factory=dict)
     queries: Mapping[QueryName, Ratio] = Field(default_factory=dict)

@@ -36,7 +36,7 @@ def with_sizes(given: Mapping[str, Any]) -> dict[str, Any]:
         for key in _KEYS:
             if key in given:
                 raise KeyedError((key,), f"{key} belongs to kind: {WorkloadKind.PACED}; remove it")
-        return _of_recovery(given)
+        return _of_recovery(_of_soak(given))
     for key in (*_KEYS, "partitions"):
         if key not in given:
             raise KeyedError((key,), f"a paced workload needs {key}; add it")
@@ -52,6 +52,15 @@ def with_sizes(given: Mapping[str, Any]) -> dict[str, Any]:
     else:  # which the fields refuse
         sizes = (2, 1, 1, 1)
     return {"verify": _VERIFY, **given, **dict(zip(_SIZES, sizes, strict=True))}
+
+
+def _of_soak(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    if given.get("kind") == WorkloadKind.SOAK:
+        return {"soak": {}, **given}
+    if "soak" in given:
+        problem = f"soak belongs to kind: {WorkloadKind.SOAK}; remove it"
+        raise KeyedError(("soak",), problem)
+    return given
 
 
 def _of_recovery(given: Mapping[str, Any]) -> dict[str, Any]:

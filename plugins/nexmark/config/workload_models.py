@@ -76,6 +76,20 @@ class Recovery(Model):
         return self
 
 
+LEAST_SAMPLES = 6
+"""The samples after the warm-up without which nothing is said of growth."""
+
+
+class Soak(Model):
+    """How a timed repetition is watched as it runs on.
+
+    Attributes:
+        samples: how often it is held between two batches, and what its JVMs hold is measured.
+    """
+
+    samples: Annotated[int, Field(ge=8, le=1000)] = 20
+
+
 class WorkloadKind(StrEnum):
     """How a timed repetition gets its events, and how it ends; each kind has a class in
     `nexmark.night.kinds`."""
@@ -86,6 +100,8 @@ class WorkloadKind(StrEnum):
     """It is sent events at a rate while it runs."""
     RECOVERY = "recovery"
     """It is killed and started again."""
+    SOAK = "soak"
+    """It reads many small batches, and what it holds is measured between them."""
 
 
 class WorkloadSource(StrEnum):
@@ -105,6 +121,7 @@ class Workload(Size):
     Of the kind `paced`, events are sent at `rate` per second while the query runs, for `warm_up`
     and then for `seconds` seconds; the other sizes follow from these.
     Of the kind `recovery`, each timed repetition is killed and started again, by `recovery`.
+    Of the kind `soak`, it is held between batches to be measured, by `soak`.
     The queries in `sizes` read other numbers of events, or other batches. With `bounds_only` a
     repetition is too short for a verdict by pairs.
     """
@@ -115,6 +132,7 @@ class Workload(Size):
     warm_up: Annotated[int, Field(ge=1, le=600)] | None = None
     trigger: Literal["micro-batch", "real-time"] | None = None
     recovery: Recovery | None = None
+    soak: Soak | None = None
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
     source: Annotated[WorkloadSource, Field(strict=False)] = WorkloadSource.DATAGEN
@@ -170,10 +188,25 @@ class Workload(Size):
 
     @model_validator(mode="after")
     def _only_bounded_inputs_differ(self) -> "Workload":
-        own_events = self.kind == WorkloadKind.BOUNDED and self.source == WorkloadSource.DATAGEN
+        kinds = (WorkloadKind.BOUNDED, WorkloadKind.SOAK)
+        own_events = self.kind in kinds and self.source == WorkloadSource.DATAGEN
         if self.sizes and not own_events:
-            problem = "sizes belongs to kind: bounded with source: datagen; remove it"
+            problem = "sizes belongs to kind: bounded or soak with source: datagen; remove it"
             raise KeyedError(("sizes",), problem)
+        return self
+
+    @model_validator(mode="after")
+    def _enough_is_measured(self) -> "Workload":
+        if self.soak is None:
+            return self
+        for query in (*self.queries, *self.sizes):
+            size = self.size_of(query)
+            batches, every = -(-size.events // size.rows_per_batch), self.pause_every(query)
+            measured = batches // every - self.warmup_batches // every
+            if every < 3 or measured < LEAST_SAMPLES:
+                few = f"{query} has {batches} batches, {self.warmup_batches} of them warm-up"
+                needed = f"too few for {LEAST_SAMPLES} of {self.soak.samples} samples after it"
+                raise KeyedError(("soak",), f"{few}: {needed}; raise events")
         return self
 
     @model_validator(mode="after")
@@ -199,6 +232,12 @@ class Workload(Size):
             tps=self.tps,
             rows_per_batch=of_query.rows_per_batch or self.rows_per_batch,
         )
+
+    def pause_every(self, query: str) -> int:
+        """Return after how many batches of `query` it is measured; only of the kind `soak`."""
+        assert self.soak is not None
+        size = self.size_of(query)
+        return max(1, -(-size.events // size.rows_per_batch) // self.soak.samples)
 
     def verifies_the_timed_input(self, query: str) -> bool:
         """Tell whether the verification run of `query` reads the events of its repetitions."""

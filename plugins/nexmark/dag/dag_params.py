@@ -23,11 +23,12 @@ _COMMON = (
     "pairs",
     "repetitions",
     "budget_minutes",
+    "batches",
 )
 #: The sections of the forms, folded at first, with their params.
 SECTIONS: Mapping[str, tuple[str, ...]] = {
     "What is compared": ("against", "candidate_conf", "mode", "compatibility"),
-    "How much is measured": ("repetitions", "pairs", "budget_minutes", "verify_scale"),
+    "How much is measured": ("repetitions", "pairs", "budget_minutes", "batches", "verify_scale"),
     "Where it runs": ("engine", "cluster"),
     "How it is decided": ("timeout_days", "go_on_undecided"),
     "To go on with a rollout": ("name", "resume", "accept"),

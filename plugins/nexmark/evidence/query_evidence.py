@@ -12,6 +12,7 @@ from nexmark.attribution.explained import Attribution
 from nexmark.config import KNOWN_QUERIES
 from nexmark.evidence import explaining
 from nexmark.evidence import pairs as paired
+from nexmark.evidence.ageing import AgedLine, aged_lines
 from nexmark.evidence.alarms import acks_for, alarm_groups, since_of
 from nexmark.evidence.creep import Creep, creeps_of
 from nexmark.evidence.gate_health import canary_around, host_facts
@@ -67,6 +68,7 @@ class QueryEvidence(CommonEvidence):
     plans: explaining.PlansCompared
     conf_differences: Sequence[explaining.ConfOfArms] | None
     latencies: tuple[ArmLatency, ...]
+    ageing: tuple[AgedLine, ...]
     batches: tuple[paired.BatchMedian, ...]
     cpu: tuple[paired.CpuCurve, ...]
     attribution: Attribution | None
@@ -145,6 +147,7 @@ def query_evidence(
         host_facts=host_facts(night),
         canary=tuple(canary_around(stored.canaries, query, {row.stage for row in of_query})),
         latencies=tuple(latencies_of(of_query)),
+        ageing=tuple(aged_lines(of_query)),
         batches=tuple(paired.batch_medians(of_query)),
         cpu=tuple(paired.cpu_curves(store, pairs, arms)),
         attribution=explaining.attribution_between(sides, query, verdicts),

@@ -50,7 +50,7 @@ class Measurement(RunFacts):
     the hypervisor took; both are None if a sampler did not see its whole machine. ``sampler_cores``
     is the CPU of the costliest sampler. ``figures`` are the metrics of ``model.METRICS`` that have
     no field here, by name. ``latency`` has the latency of every event of a paced repetition, as
-    HdrHistogram encodes it.
+    HdrHistogram encodes it. ``ageing`` has the samples of a soak repetition.
     """
 
     events: int
@@ -84,6 +84,7 @@ class Measurement(RunFacts):
     steal_cores: float | None
     figures: Mapping[str, float] = field(default_factory=dict)
     latency: str | None = None
+    ageing: tuple[Mapping[str, object], ...] | None = None
 
 
 @dataclass(frozen=True)

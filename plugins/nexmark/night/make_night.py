@@ -15,7 +15,7 @@ from nexmark.config.document import place_of, problem_of
 from nexmark.config.fields import KNOWN_QUERIES, SparkConf
 from nexmark.config.models import BUILD_DAG_ID, SIGNOFF_DAG_ID
 from nexmark.errors import NexmarkError, suggest
-from nexmark.model import MIN_PAIRS, Mode
+from nexmark.model import Mode
 from nexmark.night.kinds import kind_of
 from nexmark.night.night_plan import Night
 from nexmark.night.params import NightParams
@@ -55,13 +55,16 @@ def make_night(
             raise NexmarkError(f"pairs: a night in mode {mode} has none; give repetitions")
         gate = gate.with_pairs(asked.pairs)
     repetitions = asked.repetitions or (gate.pairs if mode == Mode.PAIRED else 0)
-    if mode != Mode.BOUNDS and 0 < repetitions < MIN_PAIRS:
+    least = kind_of(workload).least_pairs()
+    if mode != Mode.BOUNDS and 0 < repetitions < least:
         few = f"repetitions: {repetitions} are too few for a verdict in mode {mode}"
-        raise NexmarkError(f"{few}; give at least {MIN_PAIRS}, or mode bounds")
+        raise NexmarkError(f"{few}; give at least {least}, or mode bounds")
     if repetitions:
         workload = workload.model_copy(update={"repetitions": repetitions})
     if scale := asked.verify_scale:
         workload = _verified_more(workload, scale)
+    if asked.batches:
+        workload = _of_batches(workload, asked.batches)
     queries = select_queries(asked.queries, workload, config.jobs)
     jobs = {name: config.jobs[name] for name in queries if name in config.jobs}
     if jobs and not kind_of(workload).runs_own_jobs:
@@ -126,6 +129,20 @@ def _verified_more(workload: Workload, scale: float) -> Workload:
         raise NexmarkError(f"verify_scale: {problem}") from None
 
 
+def _of_batches(workload: Workload, batches: int) -> Workload:
+    """Return a soak workload with a number of batches for each query; NexmarkError for another."""
+    if workload.soak is None:
+        problem = f"workload {workload.name} is of kind {workload.kind}"
+        raise NexmarkError(f"batches: {problem}; only a soak workload takes a number of batches")
+    events = batches * workload.rows_per_batch
+    changed = {**workload.model_dump(), "events": events, "sizes": {}}
+    try:
+        return Workload.model_validate(changed)
+    except ValidationError as errors:
+        problem = f"workload {workload.name}: {_first_problem(errors)}"
+        raise NexmarkError(f"batches: {problem}") from None
+
+
 def _first_problem(errors: ValidationError) -> str:
     """Return the first of the errors: its key, the problem and the remedy."""
     error = cast(Mapping[str, Any], errors.errors(include_url=False)[0])
@@ -169,7 +186,7 @@ def _gate(gate: Gate, workload: Workload, asked: NightParams) -> Gate:
         if mode == Mode.BOUNDS:
             problem = f"{workload.name} is of kind {workload.kind}, which is judged by pairs"
             raise NexmarkError(f"mode: workload {problem}; take mode paired")
-        gate = gate.model_copy(update={"metric": kind_of(workload).metric(gate)})
+        gate = kind_of(workload).gate(gate)
     if mode == Mode.PAIRED and workload.bounds_only:
         steady = workload.events // workload.rows_per_batch - workload.warmup_batches
         problem = f"{workload.name} is too short for pairs: {steady} steady batch a repetition"

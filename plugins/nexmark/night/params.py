@@ -87,6 +87,13 @@ class NightParams(BaseModel):
         description="Minutes after which no further round of pairs begins; empty: what "
         "include/conf/gate.yaml says.",
     )
+    batches: int | None = Field(
+        None,
+        ge=100,
+        le=10_000_000,
+        description="Batches of each timed repetition of a soak workload; empty: what the "
+        "workload says.",
+    )
     candidate_conf: dict[str, object] | None = Field(
         None,
         title="Candidate's Spark confs",

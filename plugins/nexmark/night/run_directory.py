@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, JsonValue, TypeAdapter
 
@@ -325,6 +325,26 @@ class ApplicationDirectory(TaskDirectory):
     def recovery_file(self) -> Path:
         """What kills and commits cost a repetition, and what is wrong with its table."""
         return self.path / "recovery.json"
+
+    @property
+    def pauses(self) -> Path:
+        """The directory of the file that says that a query is held between batches."""
+        return self.path / "pauses"
+
+    @property
+    def ageing_file(self) -> Path:
+        """What the JVMs of a soak repetition held in each pause, a line of JSON for each."""
+        return self.path / "ageing.jsonl"
+
+    @property
+    def warmup_file(self) -> Path:
+        """The number of the first batch after the warm-up of a soak repetition."""
+        return self.path / "warmup.json"
+
+    def ageing(self) -> list[dict[str, Any]]:
+        """Return the samples of a soak repetition; none if it has none."""
+        path = self.ageing_file
+        return list(map(json.loads, path.read_text().splitlines())) if path.exists() else []
 
     def result(self) -> Json | None:
         """Return the content of the result file; None if the application has left none."""

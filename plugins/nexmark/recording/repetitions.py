@@ -311,7 +311,10 @@ def _measured(
         of_kind = kind.figures(night, directory, size, read_rate(parsed, measurement))
         figures = {**measurement.figures, **of_kind}
         latency = kind.latency(directory)
-        measurement = dataclasses.replace(measurement, figures=figures, latency=latency)
+        ageing = kind.ageing(directory)
+        measurement = dataclasses.replace(
+            measurement, figures=figures, latency=latency, ageing=ageing
+        )
     except NexmarkError as error:
         return dataclasses.replace(unmeasured, invalid=wrong or str(error))
     parts: list[Part] = []

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from datetime import datetime
 
+from nexmark.evidence.ageing import AgedLine
 from nexmark.evidence.alarms import Acknowledged
 from nexmark.evidence.gate_health import GateHealth
 from nexmark.evidence.night_evidence import NightEvidence
@@ -66,6 +67,8 @@ def query_charts(evidence: QueryEvidence) -> list[Chart]:
         charts.append(arms_chart(evidence.pairs, evidence.metric))
     if evidence.latencies:
         charts.append(latency_chart(evidence.latencies))
+    by_name = grouped(evidence.ageing, lambda line: line.name)
+    charts += [ageing_chart(lines) for lines in by_name.values() if _says_something(lines)]
     if any(point.verdict.ratio is not None for point in evidence.points):
         charts.append(history_chart(evidence.points, evidence.changes, evidence.acks))
     return charts
@@ -80,6 +83,35 @@ def time_charts(evidence: QueryEvidence) -> list[Chart]:
     if any(batch.commit_ms for batch in evidence.batches):
         charts.append(commit_chart(evidence.batches))
     return charts
+
+
+def _says_something(lines: Sequence[AgedLine]) -> bool:
+    """Tell whether a figure of a soak has a limit, or has changed at all."""
+    return lines[0].limited or len({value for line in lines for _, value in line.points}) > 1
+
+
+def ageing_chart(lines: Sequence[AgedLine]) -> Chart:
+    """Return the chart of one figure of both arms of a soak over the batch number."""
+    title, unit = lines[0].name[:1].upper() + lines[0].name[1:], lines[0].unit
+    points = [
+        {"arm": line.arm, "batch": batch, "value": round(value, 4)}
+        for line in lines
+        for batch, value in line.points
+    ]
+    growths = [
+        f"{line.arm} {slope:+.2f} ({lo:.2f} to {hi:.2f}) {line.growth_unit}".rstrip()
+        for line in lines
+        for slope, lo, hi in line.growths
+    ]
+    said = "; ".join(growths) or "too few samples after the warm-up"
+    vertical = Axis("value", f"{title}, {unit}" if unit else title)
+    return Chart(
+        title,
+        f"Between batches, the median of an arm. Growth in 1,000 batches: {said}.",
+        vega.lines(points, _BATCH, vertical, dots=True),
+        ("arm", "batch", unit or "number"),
+        tuple(tuple(point.values()) for point in points),
+    )
 
 
 def latency_chart(latencies: Sequence[ArmLatency]) -> Chart:

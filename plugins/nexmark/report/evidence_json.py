@@ -48,6 +48,7 @@ def query_json(evidence: QueryEvidence) -> dict[str, object]:
         since=evidence.since,
         reproduce=evidence.reproduce,
         latencies=plain(evidence.latencies),
+        ageing=plain(evidence.ageing),
         conf_differences=plain(evidence.conf_differences or ()),
         cpu=plain(evidence.cpu),
         pairs=[_pair(pair) for pair in evidence.pairs],

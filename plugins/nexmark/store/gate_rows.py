@@ -119,7 +119,24 @@ def read_night(
         groups={query: query for query in wanted if query in with_canary},
         teaches=night.teaches,
         candidate=night.build_id if arms == ARMS else "",
+        aged=_aged(rows, arms),
+        warmup=int(str(night.workload_spec.get("warmup_batches", 0))),
     )
+
+
+def _aged(rows: Sequence[RepetitionRow], arms: tuple[str, str]) -> dict[str, tuple[gate.Aged, ...]]:
+    """Return by query the samples of the pairs of a soak night; {} for any other night."""
+    pairs: dict[tuple[str, int, int], dict[str, Sequence[gate.Sample] | None]] = {}
+    for row in rows:
+        samples = row.ageing if row.ok else None
+        pairs.setdefault((row.query, row.stage, row.number), {})[row.arm] = samples
+    by_query: dict[str, tuple[gate.Aged, ...]] = {}
+    for (query, stage, number), by_arm in sorted(pairs.items()):
+        candidate, baseline = map(by_arm.get, arms)
+        if candidate or baseline:
+            pair = gate.Aged(stage, number, candidate, baseline)
+            by_query[query] = (*by_query.get(query, ()), pair)
+    return by_query
 
 
 def _left_open(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
-from sqlalchemy import BigInteger, Column, Connection, String
+from sqlalchemy import JSON, BigInteger, Column, Connection, String
 
 from nexmark.store import versions
 
@@ -28,10 +28,15 @@ def _add_started_by(op: Operations) -> None:
     )
 
 
+def _add_ageing(op: Operations) -> None:
+    op.add_column("repetition", Column("ageing", JSON))
+
+
 CHANGES: dict[str, Callable[[Operations], None]] = {
     "0014": _add_further_pairs,
     "0015": _add_revisions,
     "0016": _add_started_by,
+    "0017": _add_ageing,
 }
 """By the number of the schema that a change makes; the first one is ``versions.FIRST`` plus 1."""
 

@@ -165,6 +165,7 @@ class RepetitionRow(_OfNight, Base):
     parts_problem: Mapped[str | None] = mapped_column(sa.Text)
     figures: Mapped[dict[str, float] | None] = mapped_column(sa.JSON(none_as_null=True))
     latency: Mapped[str | None] = mapped_column(sa.Text)
+    ageing: Mapped[list[JsonObject] | None] = mapped_column(sa.JSON(none_as_null=True))
     formulation: Mapped[str | None]
     build: Mapped[str | None]
     spark_version: Mapped[str | None]

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from nexmark.model import Arm, Basis, median_of
 
@@ -81,6 +81,20 @@ class Measured:
         return median_of(pair.candidate for pair in used), median_of(pair.baseline for pair in used)
 
 
+Sample = Mapping[str, Any]
+"""What the JVMs of a soak repetition hold between two of its batches, as the night writes it."""
+
+
+@dataclass(frozen=True)
+class Aged:
+    """The samples of both repetitions of a pair; None where a repetition is not there or wrong."""
+
+    round: int
+    number: int
+    candidate: Sequence[Sample] | None
+    baseline: Sequence[Sample] | None
+
+
 @dataclass(frozen=True)
 class Canary:
     """Readings of one canary metric of one host, before and after a group ("": the whole night)."""
@@ -135,7 +149,8 @@ class MeasuredNight:
     many as there are). ``invalid`` has a reason for queries whose result is not proven right,
     ``missing`` for queries with a repetition that did not run. ``baseline`` has the accepted build,
     ``groups`` the canary group of a query. ``teaches``: whether later nights learn from this one.
-    ``candidate`` is the build that is tested, "" where that is not known.
+    ``candidate`` is the build that is tested, "" where that is not known. A soak night has the
+    samples of each pair in ``aged``, and the number of its first batch after the warm-up.
     """
 
     name: str
@@ -149,3 +164,5 @@ class MeasuredNight:
     groups: Mapping[str, str] = field(default_factory=dict)
     teaches: bool = True
     candidate: str = ""
+    aged: Mapping[str, tuple[Aged, ...]] = field(default_factory=dict)
+    warmup: int = 0

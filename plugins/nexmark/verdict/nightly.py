@@ -13,10 +13,11 @@ from dataclasses import replace
 import numpy as np
 
 from nexmark.config import Gate
-from nexmark.model import SUITE, Value, metric_of
+from nexmark.model import GROWTH, SUITE, Value, metric_of
 from nexmark.verdict.baseline_chain import Chain, Lineage, is_creep, shared_noise, suite_chain
 from nexmark.verdict.decision import SEEN, Decision, estimate, pairs_to_decide, smallest_seen
 from nexmark.verdict.eligibility import Grounds, one_night_numbers
+from nexmark.verdict.growth import growing_on, judge_growth
 from nexmark.verdict.left_open import LeftOpen
 from nexmark.verdict.location import Array, change_of, count_of, ratio_of
 from nexmark.verdict.measured_night import Measured, MeasuredNight
@@ -42,6 +43,8 @@ def going_on(night: MeasuredNight, earlier: Earlier, rules: Gate, number: int) -
         rules: The gate.
         number: The next round, from 2.
     """
+    if rules.metric == GROWTH:
+        return growing_on(night, rules)
     grounds = Grounds(night, rules)
     measured = [one for one in night.measured if one.metric == rules.metric]
     fit = [one for one in measured if grounds.objection(one) is None]
@@ -67,6 +70,8 @@ def judge_night(
         rules: The gate.
         lineage: What more nights than these know of the accepted builds; None: only these.
     """
+    if rules.metric == GROWTH:
+        return judge_growth(night, rules)
     grounds = Grounds(night, rules)
     if lineage is None:
         lineage = Lineage()

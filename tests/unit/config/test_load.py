@@ -491,7 +491,7 @@ def test_an_engine_takes_spark_confs_of_any_plain_type(conf: Path) -> None:
             "partitions: 8",
             "partitions: 8\n    sizes: {q0: {events: 400_000}}",
             "kafka.sizes",
-            "belongs to kind: bounded with source: datagen",
+            "belongs to kind: bounded or soak with source: datagen",
         ),
         (
             "workloads.yaml",

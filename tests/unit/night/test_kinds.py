@@ -12,7 +12,7 @@ import pytest
 from nexmark.acceptance.accepted_baselines import self_test_of
 from nexmark.config import Size, load
 from nexmark.config.workload_models import OwnSize
-from nexmark.model import CPU, P50, Arm
+from nexmark.model import CPU, GROWTH, P50, Arm
 from nexmark.night import kinds
 from nexmark.night.applications import repetition_submission, verify_submission
 from nexmark.night.deployments import Deployment, Deployments
@@ -26,10 +26,10 @@ from nexmark.night.run_directory import ApplicationDirectory, Run
 from nexmark.night.submission import Repetition
 from nexmark.recording import flight_recordings
 
-SOAK = ("soak", "datagen")
+TWICE = ("soak", "datagen")
 
 
-class Soak(Bounded):
+class Twice(Bounded):
     """Runs a query twice over the same events, and counts how often it did so."""
 
     has_flame_graphs = False
@@ -66,7 +66,7 @@ class Soak(Bounded):
 def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
     """A night of a kind that is one class, above, and one entry."""
     monkeypatch.setenv("NEXMARK_HOME", str(tmp_path / "home"))
-    monkeypatch.setitem(KINDS, SOAK, Soak())
+    monkeypatch.setitem(KINDS, TWICE, Twice())
     config = load()
     workload = config.workloads["smoke"].model_copy(update={"kind": "soak"})
     config = config.model_copy(update={"workloads": {"soak": workload}})
@@ -90,7 +90,7 @@ def deployments(tmp_path: Path) -> Deployments:
 
 
 def test_a_kind_is_planned_by_its_own_class(night: Night) -> None:
-    assert isinstance(kind_of(night.workload), Soak)
+    assert isinstance(kind_of(night.workload), Twice)
     assert "soak: lasts longer than a night" in list(find_problems(night))
     assert list(self_test_of(night, ["q0", "q5"], 0)) == [Arm.CONTROL]
     assert not flight_recordings.can_record(night)
@@ -152,13 +152,16 @@ def test_the_kinds_of_the_workloads_are_known() -> None:
     assert found["smoke"] == found["nightly"] == "Bounded"
     assert (found["kafka"], found["latency"]) == ("ReadsKafka", "Paced")
     assert (found["realtime"], found["recovery"]) == ("Paced", "Recovered")
+    assert found["soak"] == "Soaked"
     by_pairs = {name for name, x in config.workloads.items() if x.kind != "bounded"}
     assert by_pairs == {
         name for name, x in config.workloads.items() if kind_of(x).is_judged_by_pairs_only
     }
-    metrics = {name: kind_of(x).metric(config.gate) for name, x in config.workloads.items()}
+    gates = {name: kind_of(x).gate(config.gate) for name, x in config.workloads.items()}
+    metrics = {name: gate.metric for name, gate in gates.items()}
     assert (metrics["smoke"], metrics["kafka"]) == (CPU, CPU)
     assert (metrics["latency"], metrics["recovery"]) == (P50, config.gate.recovery_metric)
+    assert (metrics["soak"], gates["soak"].rounds) == (GROWTH, config.gate.soak_rounds)
 
 
 def test_no_module_tests_for_the_kind_of_a_night() -> None:

@@ -25,7 +25,7 @@ from nexmark.verdict.verdict import Verdict
 DAG = "nexmark_spark_4_3_0"
 STARTED = datetime(2026, 11, 21, 4, tzinfo=UTC)
 _BY_TYPE: dict[Any, Any] = {int: 1, float: 1.0, str: "x", tuple[str, ...]: ("nexmark02",)}
-_BY_TYPE[Mapping[str, float]] = {}
+_BY_TYPE |= {Mapping[str, float]: {}, type(None): None}
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from nexmark.night.kinds.kafka import ReadsKafka
 from nexmark.night.kinds.night_kind import NightKind
 from nexmark.night.kinds.paced import Paced
 from nexmark.night.kinds.recovery import Recovered
+from nexmark.night.kinds.soak import Soaked
 
 __all__ = ["KINDS", "NightKind", "kind_of"]
 
@@ -16,6 +17,7 @@ KINDS: dict[tuple[WorkloadKind, WorkloadSource], NightKind] = {
     (WorkloadKind.BOUNDED, WorkloadSource.KAFKA): ReadsKafka(),
     (WorkloadKind.PACED, WorkloadSource.KAFKA): Paced(),
     (WorkloadKind.RECOVERY, WorkloadSource.DATAGEN): Recovered(),
+    (WorkloadKind.SOAK, WorkloadSource.DATAGEN): Soaked(),
 }
 
 

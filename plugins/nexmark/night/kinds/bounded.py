@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import JsonValue
 
 from nexmark.config import AnyCluster, Gate, Size, Workload
-from nexmark.model import Arm
+from nexmark.model import MIN_PAIRS, Arm
 from nexmark.night.deployments import Deployment, Deployments
 from nexmark.night.kinds.night_kind import JobProgram, Ready
 from nexmark.night.night_plan import Night
@@ -44,9 +44,13 @@ class Bounded:
     compares_digests = True
     runs_own_jobs = True
 
-    def metric(self, gate: Gate) -> str:
-        """Return the usual metric."""
-        return gate.metric
+    def gate(self, gate: Gate) -> Gate:
+        """Return the usual gate."""
+        return gate
+
+    def least_pairs(self) -> int:
+        """Return what the gate on pairs needs."""
+        return MIN_PAIRS
 
     def cluster(self, workload: Workload, cluster: AnyCluster) -> AnyCluster:
         """Return the cluster as it is."""
@@ -151,6 +155,10 @@ class Bounded:
         return {}
 
     def latency(self, directory: ApplicationDirectory) -> str | None:
+        """Return None."""
+        return None
+
+    def ageing(self, directory: ApplicationDirectory) -> tuple[Mapping[str, object], ...] | None:
         """Return None."""
         return None
 

@@ -52,8 +52,11 @@ class NightKind(Protocol):
     compares_digests: bool
     runs_own_jobs: bool
 
-    def metric(self, gate: Gate) -> str:
-        """Return the metric that decides."""
+    def gate(self, gate: Gate) -> Gate:
+        """Return the gate that judges its nights."""
+
+    def least_pairs(self) -> int:
+        """Return the least number of pairs that allows a verdict."""
 
     def cluster(self, workload: Workload, cluster: AnyCluster) -> AnyCluster:
         """Return the cluster as the nights of a workload need it."""
@@ -143,6 +146,9 @@ class NightKind(Protocol):
 
     def latency(self, directory: ApplicationDirectory) -> str | None:
         """Return the histogram of latencies of a repetition, None where it has none."""
+
+    def ageing(self, directory: ApplicationDirectory) -> tuple[Mapping[str, object], ...] | None:
+        """Return the samples of a repetition, one for each pause; None where it has none."""
 
     def shown_result(
         self, directory: ApplicationDirectory, result: Mapping[str, JsonValue]

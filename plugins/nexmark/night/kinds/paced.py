@@ -49,9 +49,9 @@ class Paced(ReadsKafka):
     has_flame_graphs = False
     runs_own_jobs = False
 
-    def metric(self, gate: Gate) -> str:
-        """Return the latency that decides."""
-        return gate.paced_metric
+    def gate(self, gate: Gate) -> Gate:
+        """Return the gate whose metric is a latency."""
+        return gate.model_copy(update={"metric": gate.paced_metric})
 
     def cluster(self, workload: Workload, cluster: AnyCluster) -> AnyCluster:
         """Return the cluster with slots for each partition and for the shuffle.

@@ -275,9 +275,9 @@ class Recovered(Bounded):
     compares_digests = False  # each table is compared with the reference
     runs_own_jobs = False
 
-    def metric(self, gate: Gate) -> str:
-        """Return what decides of kills and commits."""
-        return gate.recovery_metric
+    def gate(self, gate: Gate) -> Gate:
+        """Return the gate whose metric is what kills or commits cost."""
+        return gate.model_copy(update={"metric": gate.recovery_metric})
 
     def problems(self, night: Night) -> list[str]:
         """Return the queries that cannot be compared after a kill."""

@@ -1,0 +1,84 @@
+"""`nexmark soak`: how many batches, and what is refused before anything starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from nexmark.cli import night_runner
+from nexmark.cli.app import main
+from nexmark.config import BUILD_DAG_ID, load
+from nexmark.errors import NexmarkError
+from nexmark.model import GROWTH
+from nexmark.night.make_night import make_night
+from nexmark.night.night_plan import Night
+
+BUILDS = ["--build", "pypi:4.3.0", "--against", "pypi:4.2.1"]
+
+
+def planned(**params: Any) -> Night:
+    given = {"build": "pypi:4.3.0", "against": "pypi:4.2.1", "cluster": "local", **params}
+    return make_night(load(), "spark-4.3.0", BUILD_DAG_ID, "run 1", given)
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, Any]]:
+    """The params of each run that the command starts."""
+    runs: list[Mapping[str, Any]] = []
+
+    def run_night(_: object, dag: str, engine: str, params: Mapping[str, Any]) -> int:
+        runs.append({"dag": dag, "engine": engine, **params})
+        return 0
+
+    monkeypatch.setattr(night_runner, "run_night", run_night)
+    return runs
+
+
+def test_a_soak_has_the_asked_batches_for_every_query() -> None:
+    night = planned(workload="soak", batches=5_000)
+    assert {night.workload.size_of(query).events for query in night.queries} == {1_000_000}
+    assert night.workload.pause_every("q0") == 250
+    assert (night.gate.metric, night.gate.rounds) == (GROWTH, (1, 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("params", "problem"),
+    [
+        ({"workload": "small", "batches": 5_000}, "only a soak workload takes a number of batches"),
+        ({"workload": "soak", "batches": 320}, "batches: workload soak: .*too few for 6 of 20"),
+    ],
+)
+def test_batches_that_cannot_be_measured_are_refused(params: Any, problem: str) -> None:
+    with pytest.raises(NexmarkError, match=problem):
+        planned(**params)
+
+
+def test_the_command_starts_a_build_on_demand(started: list[Mapping[str, Any]]) -> None:
+    assert main(["soak", *BUILDS, "--queries", "q0,q5", "--batches", "5000"]) == 0
+    (run,) = started
+    assert (run["dag"], run["workload"], run["batches"]) == (BUILD_DAG_ID, "soak", 5000)
+    assert (run["build"], run["against"], run["queries"]) == ("pypi:4.3.0", "pypi:4.2.1", "q0,q5")
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (["--batches", "5000", "--hours", "2"], "--batches is given as well"),
+        (["--hours", "2", "--queries", "q5"], "no soak of q5 has run on cluster local"),
+        (["--batches", "7"], "100"),
+    ],
+)
+def test_what_cannot_be_planned_is_said_before(
+    started: list[Mapping[str, Any]],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    given: list[str],
+    problem: str,
+) -> None:
+    monkeypatch.setenv("NEXMARK_HOME", str(tmp_path))
+    assert main(["soak", *BUILDS, *given]) != 0
+    assert problem in capsys.readouterr().err
+    assert started == []

@@ -1,0 +1,234 @@
+"""Growth of a soak night: what is shown twice is red, with what it is made up of."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from nexmark.config import Gate, load
+from nexmark.model import (
+    BATCH_CPU,
+    BATCH_CPU_GROWTH,
+    GROWTH,
+    HEAP_GROWTH,
+    THREAD_GROWTH,
+    Value,
+)
+from nexmark.verdict.growth import figures_of, growth_of, lines_of
+from nexmark.verdict.measured_night import Aged, MeasuredNight
+from nexmark.verdict.nightly import going_on, judge_night
+from nexmark.verdict.verdict import Verdict
+
+WARMUP, EVERY, SAMPLES = 300, 100, 20
+Samples = list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def rules() -> Gate:
+    return load().gate.model_copy(update={"metric": GROWTH})
+
+
+def repetition(
+    draws: random.Random,
+    *,
+    heap: float = 0.0,
+    threads: float = 0.0,
+    files: float = 0.0,
+    cpu_percent: float = 0.0,
+    steps: Callable[[int], float] = lambda _: 0.0,
+) -> Samples:
+    """A repetition whose driver grows by so much in 1,000 batches; its noise is as measured."""
+    samples, cpu_s = [], 0.0
+    for number in range(1, SAMPLES + 1):
+        batch = number * EVERY
+        cpu_s += EVERY * 0.1 * (1 + cpu_percent / 100 * batch / 1000) * draws.gauss(1, 0.01)
+        filling = min(batch, WARMUP) / WARMUP
+        grown = heap * 1e6 * batch / 1000 + steps(batch)
+        driver = {
+            "role": "driver",
+            "name": "driver",
+            "heap_bytes": 60e6 + 20e6 * filling + grown + draws.gauss(0, 0.2e6),
+            "classes": {"byte[]": 3e7, "org.example.Kept": grown},
+            "threads": 280 + int(threads * batch / 1000) + draws.randint(0, 2),
+            "thread_names": {"task": 280, "leaked": int(threads * batch / 1000)},
+            "open_files": 300 + int(files * batch / 1000) + draws.randint(0, 1),
+            "file_places": {"socket": 300, "/data/logs": int(files * batch / 1000)},
+            "metaspace_bytes": 1e8,
+            "code_cache_bytes": 5e7,
+            "other_memory_bytes": None,
+            "outside_heap_bytes": 3e8,
+            "cpu_s": [cpu_s, cpu_s],
+        }
+        executor = driver | {
+            "role": "executor",
+            "name": "executor 0",
+            "heap_bytes": 40e6 + draws.gauss(0, 0.2e6),
+            "threads": 90,
+            "open_files": 100,
+            "cpu_s": [0.0, 0.0],
+        }
+        samples.append(
+            {
+                "batch": batch,
+                "dropped": 0,
+                "processes": [driver, executor],
+                "directories": {"checkpoint": [200, 60_000]},
+            }
+        )
+    return samples
+
+
+def judged(rules: Gate, pairs: Sequence[tuple[Samples | None, Samples | None]]) -> Verdict:
+    (verdict,) = judge_night(night(pairs), [], rules)
+    return verdict
+
+
+def night(pairs: Sequence[tuple[Samples | None, Samples | None]]) -> MeasuredNight:
+    aged = tuple(Aged(place, 1, *pair) for place, pair in enumerate(pairs, 1))
+    return MeasuredNight(
+        "night",
+        (),
+        expected=("q5",),
+        baseline={"q5": "b"},
+        aged={"q5": aged},
+        warmup=WARMUP,
+    )
+
+
+def pair(
+    draws: random.Random, leak: Mapping[str, Any], both: Mapping[str, Any] | None = None
+) -> tuple[Samples, Samples]:
+    return repetition(draws, **{**(both or {}), **leak}), repetition(draws, **(both or {}))
+
+
+@pytest.mark.parametrize(
+    ("leak", "named"),
+    [
+        ({"heap": 6.0}, ["live heap of the driver", "org.example.Kept", "MB"]),
+        ({"threads": 10.0}, ["threads of the driver", "leaked"]),
+        ({"files": 10.0}, ["open files of the driver", "/data/logs"]),
+        ({"cpu_percent": 8.0}, ["CPU time of a batch", "%"]),
+    ],
+)
+def test_what_grows_in_two_pairs_is_a_regression_by_name(
+    rules: Gate, leak: Mapping[str, float], named: Sequence[str]
+) -> None:
+    draws = random.Random(1)
+    once = judged(rules, [pair(draws, leak)])
+    assert (once.value, once.bad) == (Value.SUSPECT, True)
+    assert "a second pair has to show it" in once.reason
+    twice = judged(rules, [pair(draws, leak), pair(draws, leak)])
+    assert (twice.value, twice.metric, twice.decides) == (Value.REGRESSION, GROWTH, True)
+    assert [word for word in named if word not in twice.reason] == []
+    assert (twice.candidate or 0) > 2 > (twice.baseline or 0)
+
+
+def test_what_one_pair_shows_alone_is_not_red(rules: Gate) -> None:
+    draws = random.Random(2)
+    verdict = judged(rules, [pair(draws, {"heap": 6.0}), pair(draws, {}), pair(draws, {})])
+    assert not verdict.bad
+
+
+def test_growth_of_both_arms_is_a_note(rules: Gate) -> None:
+    draws = random.Random(3)
+    verdict = judged(rules, [pair(draws, {}, {"heap": 9.0})])
+    assert verdict.value is Value.OK
+    assert "live heap of the driver grows in both arms" in verdict.reason
+
+
+def test_the_candidate_is_red_beside_a_baseline_that_grows_less(rules: Gate) -> None:
+    draws = random.Random(4)
+    pairs = [pair(draws, {"heap": 18.0}, {"heap": 9.0}) for _ in range(2)]
+    assert judged(rules, pairs).value is Value.REGRESSION
+
+
+def test_a_step_is_no_growth(rules: Gate) -> None:
+    """A buffer that grows once; the slope of least squares would be above the limit."""
+    draws = random.Random(5)
+    leak = {"steps": lambda batch: 4e6 if batch > 1800 else 0.0}
+    assert judged(rules, [pair(draws, leak), pair(draws, leak)]).value is Value.OK
+
+
+def test_what_fills_in_the_warm_up_is_no_growth(rules: Gate) -> None:
+    samples = repetition(random.Random(6))
+    figures = figures_of(samples, WARMUP, rules)
+    assert abs(figures[HEAP_GROWTH]) < 0.5
+    assert figures_of(samples[:6], 0, rules)[HEAP_GROWTH] > 0.5
+    assert figures[BATCH_CPU] == pytest.approx(0.1, rel=0.05)
+    assert figures.keys() >= {GROWTH, THREAD_GROWTH, BATCH_CPU_GROWTH}
+
+
+def test_a_night_goes_on_with_what_is_not_decided(rules: Gate) -> None:
+    draws = random.Random(7)
+    for leak, goes_on in (({"heap": 6.0}, True), ({}, False)):
+        assert bool(going_on(night([pair(draws, leak)]), [], rules, 2)) is goes_on
+    decided = night([pair(draws, {"heap": 6.0}) for _ in range(2)])
+    assert going_on(decided, [], rules, 3) == []
+
+
+@pytest.mark.parametrize(
+    ("pairs", "value", "why"),
+    [
+        ([], Value.MISSING, "not measured"),
+        ([(None, None)], Value.MISSING, "not measured"),
+    ],
+)
+def test_a_query_without_a_pair_is_missing(
+    rules: Gate, pairs: Sequence[tuple[None, None]], value: Value, why: str
+) -> None:
+    verdict = judged(rules, pairs)
+    assert (verdict.value, verdict.reason) == (value, why)
+
+
+def test_a_query_that_is_wrong_or_has_no_baseline_says_so(rules: Gate) -> None:
+    alone = replace(night([(repetition(random.Random(8)), None)]), baseline={})
+    (verdict,) = judge_night(alone, [], rules)
+    assert verdict.value is Value.NO_BASELINE
+    (verdict,) = judge_night(replace(alone, invalid={"q5": "wrong rows"}), [], rules)
+    assert (verdict.value, verdict.reason) == (Value.INVALID, "wrong rows")
+
+
+def test_the_cost_of_measuring_is_not_the_batches(rules: Gate) -> None:
+    """The CPU time between two samples begins when the first one has been taken."""
+    samples = repetition(random.Random(9))
+    for place, sample in enumerate(samples):
+        for jvm in sample["processes"]:
+            jvm["cpu_s"] = [value + 100.0 * place for value in jvm["cpu_s"]]
+            jvm["cpu_s"][1] += 100.0
+    assert figures_of(samples, WARMUP, rules)[BATCH_CPU] == pytest.approx(0.1, rel=0.05)
+
+
+def test_lines_have_a_figure_for_each_role_and_directory() -> None:
+    lines = {line.name: line for line in lines_of(repetition(random.Random(10)))}
+    assert len(lines["live heap of the driver"].values) == SAMPLES
+    assert lines["live heap of the executor"].values[0] == pytest.approx(40, abs=2)
+    assert lines["files below the checkpoint"].values[0] == 200
+    assert "direct memory of the driver" not in lines  # the JVM did not count it
+    few = replace(lines["threads of the driver"], batches=(400, 500), values=(1.0, 2.0))
+    assert growth_of(few, 0) is None
+
+
+@pytest.mark.parametrize("drift", [0.0, 0.8])
+def test_equal_builds_are_hardly_ever_red(rules: Gate, drift: float) -> None:
+    """Nights with noise, and with noise that stays from sample to sample."""
+    draws, red = random.Random(11), 0
+    for _ in range(15):
+        walks = [_walk(draws, drift) for _ in range(2)]
+        pairs = [
+            (repetition(draws, steps=walk), repetition(draws, steps=_walk(draws, drift)))
+            for walk in walks
+        ]
+        red += judged(rules, pairs[:1]).value is Value.SUSPECT and judged(rules, pairs).bad
+    assert red == 0
+
+
+def _walk(draws: random.Random, stays: float) -> Callable[[int], float]:
+    level, levels = 0.0, dict[int, float]()
+    for number in range(1, SAMPLES + 1):
+        level = stays * level + draws.gauss(0, 0.3e6 if stays else 0)
+        levels[number * EVERY] = level
+    return levels.__getitem__
