@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, JsonValue, TypeAdapter
 
@@ -28,6 +28,7 @@ from nexmark.reason import reason_of
 
 if TYPE_CHECKING:
     from nexmark.measure.result_file import RunResult
+    from nexmark.verdict.measured_night import Sample
 
 #: The run of a query whose rows are compared with the reference.
 VERIFY = "verify"
@@ -341,7 +342,7 @@ class ApplicationDirectory(TaskDirectory):
         """The number of the first batch after the warm-up of a soak repetition."""
         return self.path / "warmup.json"
 
-    def ageing(self) -> list[dict[str, Any]]:
+    def ageing(self) -> "list[Sample]":
         """Return the samples of a soak repetition; none if it has none."""
         path = self.ageing_file
         return list(map(json.loads, path.read_text().splitlines())) if path.exists() else []

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
@@ -23,12 +23,12 @@ from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import say
 from nexmark.night.run_directory import ApplicationDirectory, Run
 from nexmark.night.submission import Repetition
+from nexmark.verdict.measured_night import Sample
 
 if TYPE_CHECKING:
     from nexmark.cluster import SparkCluster
     from nexmark.kafka.topics import KafkaCluster
 
-Sample = Mapping[str, Any]
 _POLL_S = 0.05
 _KEPT_BATCHES = 200
 _PARTS = ("classes", "thread_names", "file_places")
