@@ -9,11 +9,13 @@ import pytest
 
 from nexmark.cli import night_runner
 from nexmark.cli.app import main
-from nexmark.config import BUILD_DAG_ID, load
+from nexmark.config import BUILD_DAG_ID, load, paths
 from nexmark.errors import NexmarkError
 from nexmark.model import GROWTH
 from nexmark.night.make_night import make_night
 from nexmark.night.night_plan import Night
+from nexmark.store import open_store
+from tests.unit.store.store_builder import measurement, night, repetition
 
 BUILDS = ["--build", "pypi:4.3.0", "--against", "pypi:4.2.1"]
 
@@ -66,7 +68,7 @@ def test_the_command_starts_a_build_on_demand(started: list[Mapping[str, Any]]) 
     ("given", "problem"),
     [
         (["--batches", "5000", "--hours", "2"], "--batches is given as well"),
-        (["--hours", "2", "--queries", "q5"], "no soak of q5 has run on cluster local"),
+        (["--hours", "2", "--queries", "q5"], "there are no results yet"),
         (["--batches", "7"], "100"),
     ],
 )
@@ -82,3 +84,29 @@ def test_what_cannot_be_planned_is_said_before(
     assert main(["soak", *BUILDS, *given]) != 0
     assert problem in capsys.readouterr().err
     assert started == []
+
+
+@pytest.mark.parametrize(
+    ("kept", "problem"), [({}, "no soak of q5 has run on cluster local"), ({"soak": "local"}, "")]
+)
+def test_hours_are_batches_by_the_last_soak(
+    started: list[Mapping[str, Any]],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    kept: dict[str, str],
+    problem: str,
+) -> None:
+    """A batch takes half a second, so that two pairs have 3,600 of them in two hours."""
+    monkeypatch.setenv("NEXMARK_HOME", str(tmp_path))
+    with open_store(paths.database_url()) as store:
+        for workload, cluster in kept.items():
+            done = night(workload=workload, cluster=cluster)
+            measured = measurement(wall_s=300.0, batches=600)
+            store.record_night(done)
+            store.record_repetition(repetition(done.run, "q5", measurement=measured))
+    code = main(["soak", *BUILDS, "--queries", "q5", "--hours", "2"])
+    assert problem in capsys.readouterr().err
+    expected = [] if problem else [(3600, 120.0)]
+    assert [(run["batches"], run["budget_minutes"]) for run in started] == expected
+    assert bool(code) is bool(problem)
