@@ -19,7 +19,7 @@ import numpy as np
 from bench.arguments import Parser, given, whole
 from nexmark.config import Gate, paths
 from nexmark.config.load import load_gate
-from nexmark.model import CPU, Value
+from nexmark.model import Value
 from nexmark.report.vega_lite import Chart, field, layer, ratio_axis
 from nexmark.terminal import columns, run_command
 from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair
@@ -104,7 +104,7 @@ def standings_of(rules: Gate, seed: int) -> Iterator[StandingOfRound]:
         night = MeasuredNight(
             "night",
             tuple(
-                Measured(query, CPU, first, tuple(later))
+                Measured(query, rules.metric, first, tuple(later))
                 for query, (first, *later) in rounds.items()
             ),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from statistics import fmean, median
+from statistics import correlation, fmean, median
 from typing import Any
 
 from bench.noise_statistics import (
@@ -82,6 +82,41 @@ def report(figures: Mapping[tuple[int, str], Run]) -> None:
         for name, key in BATCHES.items():
             print("\n".join(_design_lines(name, key, list(runs.values()))))
         print(_sampler_line(list(runs.values())))
+    if text := prior_line(figures):
+        print(f"\n{text}")
+
+
+def prior_line(figures: Mapping[tuple[int, str], Run], heap: str = "usual") -> str:
+    """Return what pairs of all queries differ by; '' if no query has three pairs.
+
+    It is what the gate believes of a query of which nothing is known: the root mean square of the
+    deviations of the queries, by all CPU time of the executors and by the tasks'. The correlation
+    is the mean of the queries'.
+
+    Args:
+        figures: The applications.
+        heap: The arms that count, by the second word of their names.
+    """
+    deviations, correlations = [], []
+    for arm in dict.fromkeys(arm for _, arm in figures if arm.split()[-1] == heap):
+        runs = {number: run for (number, name), run in sorted(figures.items()) if name == arm}
+        near = pairs(runs, apart=False)
+        both = [
+            [math.log(figure(runs[later]) / figure(runs[earlier])) for earlier, later in near]
+            for figure in (FIGURES["executors, steady"], FIGURES["tasks, event log"])
+        ]
+        if len(near) > 2:
+            deviations.append([deviation(ratios) or 0.0 for ratios in both])
+            correlations.append(correlation(*both))
+    if not deviations:
+        return ""
+    every, tasks = (math.sqrt(fmean(d * d for d in of)) for of in zip(*deviations, strict=True))
+    return (
+        f"pairs of unchanged arms, heap {heap}, root mean square of {len(deviations)} queries: "
+        f"{every:.1%} by all CPU time of the executors, {tasks:.1%} by the tasks', correlation "
+        f"{fmean(correlations):.2f}\nprior_deviation of gate.yaml, rounded up to whole percent: "
+        f"{math.ceil(100 * every) / 100:g} and {math.ceil(100 * tasks) / 100:g}"
+    )
 
 
 def _figure_rows(runs: Mapping[int, Run]) -> Iterator[list[str]]:

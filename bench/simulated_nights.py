@@ -1,8 +1,10 @@
 """Nights whose truth is known, for ``nexmark bench gate``.
 
-The log time of a run is: the host's effect of the night (the same in both arms: it cancels) + the
-noise of ``nexmark.example.noise``. In some worlds more happens: the baseline moves, every night or
-at times, queries come and go, the host is unsteady while a query runs.
+The log of the CPU time of the tasks of a run is: the host's effect of the night (the same in both
+arms: it cancels) + the noise of ``nexmark.example.noise``. All CPU time of the executors, the
+guardrail, has ``STEEPER`` times that noise, and some of its own: garbage collection and the
+compiler. In some worlds more happens: the baseline moves, every night or at times, queries come and
+go, the host is unsteady while a query runs.
 Arrays have the shape (suites, queries, ...): many suites at once.
 """
 
@@ -16,14 +18,24 @@ from numpy.typing import NDArray
 
 from nexmark.config import Gate
 from nexmark.example.noise import RunNoise
+from nexmark.model import CPU, TASK_CPU
 from nexmark.verdict.baseline_chain import creeps, wild
 from nexmark.verdict.decision import Decision, Picked, decide, drift_side
+from nexmark.verdict.guardrail import Guarded, guard
 from nexmark.verdict.location import Array, hodges_lehmann, spread
 from nexmark.verdict.noise import Drift, Learned, about_own_level, suite_shifts
 from nexmark.verdict.order import MIN_FRESH_PAIRS
 
 QUERIES = 23
 HOST_SHIFT = math.log(1.08)
+STEEPER, OTHER_THREADS = 1.94, 1.21
+"""How often all CPU time has the noise of the tasks, and the CV of its own noise over theirs.
+
+`nexmark bench noise` prints what they follow from: pairs of unchanged arms differ by 8.0 % in all
+CPU time and by 3.1 % in the tasks', with a correlation of 0.76. 8.0 / 3.1 x 0.76 is the first;
+8.0 / 3.1 x sqrt(1 - 0.76^2) = 1.65 is the rest. A CV of 1 makes a pair of the tasks differ by 1.09,
+and a pair of the rest, whose runs share nothing, by 1.48.
+"""
 UNSTEADY = 0.08
 """Mean by which an unsteady host is faster in some runs than in others (log, exponential)."""
 
@@ -72,17 +84,32 @@ class World:
         result: Array = noise.runs(scale, pairs, rng)
         return result
 
+    def ratios(self, scale: Array, pairs: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Return log ratios (..., pairs) of unchanged arms: of the tasks, and of all CPU time."""
+        tasks, others = (
+            times[..., 0] - times[..., 1]
+            for times in (
+                self.runs(scale, pairs, rng),
+                RunNoise(spikes=0.0, shared=0.0, heavy=self.heavy).runs(
+                    OTHER_THREADS * scale, pairs, rng
+                ),
+            )
+        )
+        return tasks, STEEPER * tasks + others
+
 
 @dataclass(frozen=True)
 class SimulatedOutcome:
     """What the gate said of a night; ``suite`` and ``broken`` (suites,), else (suites, queries).
 
-    ``red``: REGRESSION; ``faster``: FASTER; ``pairs``: how many were measured; ``watch``: drifts
-    slower; ``creep``: the accepted builds together are slower; ``measured``: was there; ``broken``:
-    a query is INVALID because the host is; ``undecided``: a slowdown that matters is not excluded.
+    ``red``: REGRESSION; ``guarded``: by the guardrail alone; ``faster``: FASTER; ``pairs``: how
+    many were measured; ``watch``: drifts slower; ``creep``: the accepted builds together are
+    slower; ``measured``: was there; ``broken``: a query is INVALID because the host is;
+    ``undecided``: a slowdown that matters is not excluded.
     """
 
     red: NDArray[np.bool_]
+    guarded: NDArray[np.bool_]
     faster: NDArray[np.bool_]
     pairs: Array
     watch: NDArray[np.bool_]
@@ -122,6 +149,18 @@ class AcceptedLinks:
         return result
 
 
+@dataclass(frozen=True)
+class _Truth:
+    """What is true of each query tonight (suites, queries), in log.
+
+    It is ``slower``, all its CPU time by ``garbage`` more, and the host is ``apart`` meanwhile.
+    """
+
+    slower: Array
+    garbage: Array
+    apart: Array
+
+
 class PairedSuites:
     """Suites measured in pairs that live through one night after the other.
 
@@ -149,19 +188,20 @@ class PairedSuites:
         self._nights = rules.history_nights if history is None else history
         self.cost = 2.0
         self._scale = np.broadcast_to(world.scale(), (suites, QUERIES))
-        nights = np.stack(
-            [self._pairs(np.zeros(QUERIES)) for _ in range(self._nights)]
-            or [np.full((suites, QUERIES, rules.rounds[0]), np.nan)]
-        )
-        self._shift = np.moveaxis(hodges_lehmann(nights), 0, -1)
-        self._spread = np.moveaxis(spread(nights), 0, -1)
+        quiet = np.zeros((suites, QUERIES))
+        steady = [
+            self._pairs(rules.rounds[0], _Truth(quiet, quiet, quiet)) for _ in range(self._nights)
+        ]
+        unknown = np.full((2, suites, QUERIES, rules.rounds[0]), np.nan)
+        nights = np.stack(steady or [unknown], axis=1)
+        self._shift, self._all_shift = np.moveaxis(hodges_lehmann(nights), 1, -1)
+        self._spread, self._all_spread = np.moveaxis(spread(nights), 1, -1)
         self._stretches = np.zeros(max(self._nights, 1), dtype=np.int_)
         self._stretch = 0
         self._suite_changed = np.zeros((suites, max(self._nights, 1)), dtype=np.bool_)
-        quiet = np.zeros((suites, QUERIES))
         self._drift = Drift(quiet, quiet)
-        self._lived, none = 0, np.zeros((suites, QUERIES, 0))
-        self._links, self._tonight = AcceptedLinks(none, none), (quiet, quiet)
+        self._lived, empty = 0, np.zeros((suites, QUERIES, 0))
+        self._links, self._tonight = AcceptedLinks(empty, empty), (quiet, quiet)
         for stretch in world.past:
             for _ in range(stretch.nights):
                 self.live(np.full(QUERIES, stretch.shift))
@@ -174,39 +214,60 @@ class PairedSuites:
         most = self.rules.creep_nights // (self.world.accepts or 1)
         self._links = self._links.with_link(*self._tonight, most)
 
-    def live(self, slower: Array, host_moves: bool = False) -> SimulatedOutcome:
-        """Measure, judge and remember a night; ``slower`` (queries,) is the truth in log.
+    def live(
+        self, slower: Array, host_moves: bool = False, garbage: Array | None = None
+    ) -> SimulatedOutcome:
+        """Measure, judge and remember a night.
 
-        With ``host_moves`` the host becomes 8 % slower at some moment of the night.
+        Args:
+            slower: The truth of each query (queries,), in log.
+            host_moves: The host becomes 8 % slower at some moment of the night.
+            garbage: What all CPU time is slower by beyond ``slower``, in log; None: nothing.
         """
-        ratios = self._pairs(slower)
-        if host_moves:
-            self._move_host(ratios)
         apart = self._unsteady()
-        self._disturb(ratios, apart)
+        quiet = np.zeros(self._scale.shape)
+        truth = _Truth(quiet + slower, quiet + (0.0 if garbage is None else garbage), apart)
+        tasks, every = self._pairs(self.rules.rounds[0], truth)
+        if host_moves:
+            self._move_host(tasks, every)
         broken = apart > math.log1p(self.rules.canary_bound)
-        ratios[broken] = np.nan
+        tasks[broken] = every[broken] = np.nan
+        rounds: dict[int, tuple[Array, Array]] = {}
+        read = np.ones(quiet.shape, dtype=np.int_)
+
+        def measured(number: int) -> tuple[Array, Array]:
+            if number not in rounds:
+                rounds[number] = self._pairs(self.rules.rounds[number - 1], truth)
+            return rounds[number]
 
         def more(picked: Picked, number: int) -> Array:
-            count = self.rules.rounds[number - 1]
-            times = self.world.runs(self._scale[picked], count, self.rng)
-            again: Array = times[..., 0] - times[..., 1] + slower[picked[-1]][:, None]
-            self._disturb(again, apart[picked])
-            return again
+            read[picked] = number
+            return measured(number)[0][picked]
 
         excess = np.maximum(apart - math.log1p(self.rules.canary_unsteady), 0.0)
         widening = self.rules.canary_widening * excess
-        decision = decide(ratios, self._history(), more, self.rules, widening)
-        self._remember(ratios, decision)
+        rules = self.rules.for_metrics([TASK_CPU])
+        decision = decide(tasks, self._history(), more, rules, widening)
+        guarded = guard(
+            every,
+            self._guarded_history(),
+            lambda picked, number: measured(number)[1][picked],
+            read,
+            self.rules.for_metrics([CPU]),
+            widening,
+        )
+        by_it = guarded.confirmed & (decision.confirmed <= 0)
+        self._remember(tasks, every, decision, guarded)
         self._tonight = _link(decision)
         creep = self._links.creeps(*self._tonight, self.rules)
         self._lived += 1
         if self.world.accepts and self._lived % self.world.accepts == 0:
             self.accept()
         return SimulatedOutcome(
-            decision.confirmed > 0,
+            (decision.confirmed > 0) | by_it,
+            by_it,
             decision.confirmed < 0,
-            decision.final.pairs,
+            np.maximum(decision.final.pairs, guarded.pairs),
             drift_side(decision.drift, self.rules) > 0,
             np.isfinite(decision.first.shift),
             decision.suite_side > 0,
@@ -215,21 +276,31 @@ class PairedSuites:
             (decision.final.side == 0) & (decision.final.hi >= math.log1p(self.rules.matters)),
         )
 
-    def _pairs(self, slower: Array) -> Array:
-        """Return the first log ratios of a night; the host's effect is in both arms: it cancels."""
-        times = self.world.runs(self._scale, self.rules.rounds[0], self.rng)
-        ratios: Array = times[..., 0] - times[..., 1] + slower[:, None]
-        if self.world.absent:
-            ratios[self.rng.random(ratios.shape[:2]) < self.world.absent] = np.nan
-        return ratios
+    def _pairs(self, count: int, truth: _Truth) -> tuple[Array, Array]:
+        """Return log ratios of a round: of the tasks, and of all CPU time.
 
-    def _move_host(self, ratios: Array) -> None:
+        The host's effect is in both arms: it cancels. An unsteady host is in its faster or slower
+        state in each run, at random.
+        """
+        tasks, every = self.world.ratios(self._scale, count, self.rng)
+        moved = truth.slower[..., None]
+        if self.world.unsteady:
+            runs = self.rng.integers(2, size=(*tasks.shape, 2))
+            moved = moved + truth.apart[..., None] * (runs[..., 0] - runs[..., 1])
+        tasks, every = tasks + moved, every + moved + truth.garbage[..., None]
+        if self.world.absent and count == self.rules.rounds[0]:
+            away = self.rng.random(tasks.shape[:2]) < self.world.absent
+            tasks[away] = every[away] = np.nan
+        return tasks, every
+
+    def _move_host(self, tasks: Array, every: Array) -> None:
         """Let the host become slower between the two runs of one pair of each suite."""
-        suites = np.arange(ratios.shape[0])
+        suites = np.arange(tasks.shape[0])
         query = self.rng.integers(QUERIES, size=suites.size)
-        pair = self.rng.integers(ratios.shape[-1], size=suites.size)
+        pair = self.rng.integers(tasks.shape[-1], size=suites.size)
         arm = self.rng.choice([-1.0, 1.0], size=suites.size)
-        ratios[suites, query, pair] += HOST_SHIFT * arm
+        for ratios in (tasks, every):
+            ratios[suites, query, pair] += HOST_SHIFT * arm
 
     def _unsteady(self) -> Array:
         """Return by how much the host is unsteady while each query runs, which the canary sees."""
@@ -242,25 +313,30 @@ class PairedSuites:
             apart[np.arange(count), query] = seen
         return apart
 
-    def _disturb(self, ratios: Array, apart: Array) -> None:
-        """Let each run meet the faster or the slower state of an unsteady host, at random."""
-        if self.world.unsteady:
-            runs = self.rng.integers(2, size=(*ratios.shape, 2))
-            ratios += apart[..., None] * (runs[..., 0] - runs[..., 1])
-
     def _history(self) -> Learned:
         shift = about_own_level(self._shift, self._stretches)
         pairs = np.where(np.isnan(shift), np.nan, float(self.rules.rounds[0]))
         suite = np.where(self._suite_changed, np.nan, suite_shifts(shift))
         return Learned(shift, self._spread, pairs, suite, self._drift)
 
-    def _remember(self, ratios: Array, decision: Decision) -> None:
+    def _guarded_history(self) -> Learned:
+        shift = about_own_level(self._all_shift, self._stretches)
+        pairs = np.where(np.isnan(shift), np.nan, float(self.rules.rounds[0]))
+        return Learned(shift, self._all_spread, pairs, suite_shifts(shift), self._drift)
+
+    def _remember(self, tasks: Array, every: Array, decision: Decision, guarded: Guarded) -> None:
         """Keep what ``past`` would: all but nights whose change was confirmed."""
-        kept = np.where(decision.confirmed == 0, decision.first.shift, np.nan)
-        self._shift = _later(self._shift, kept)
-        self._spread = _later(self._spread, np.where(np.isnan(kept), np.nan, spread(ratios)))
-        changed = np.asarray(decision.suite_side != 0)
-        self._suite_changed = np.column_stack([self._suite_changed[:, 1:], changed])
+        changed = (decision.confirmed != 0) | guarded.confirmed
+        kept, kept_all = (
+            np.where(changed, np.nan, shift)
+            for shift in (decision.first.shift, guarded.first.shift)
+        )
+        self._shift, self._all_shift = _later(self._shift, kept), _later(self._all_shift, kept_all)
+        self._spread = _later(self._spread, np.where(np.isnan(kept), np.nan, spread(tasks)))
+        spread_all = np.where(np.isnan(kept_all), np.nan, spread(every))
+        self._all_spread = _later(self._all_spread, spread_all)
+        suite = np.asarray(decision.suite_side != 0)
+        self._suite_changed = np.column_stack([self._suite_changed[:, 1:], suite])
         self._stretches = np.append(self._stretches[1:], self._stretch)
         self._drift = decision.drift
 

@@ -86,9 +86,7 @@ def _judge_by_gate(night: Night, store: "Store") -> None:
     for arm, query in night.self_test.items():
         tested = store.paired_night(night.name, arms=(arm, Arm.BASELINE), queries=[query])
         judged = judge_pairs(tested, earlier, gate, Lineage())  # only a candidate has a lineage
-        (verdict,) = (
-            verdict for verdict in judged if (verdict.query, verdict.metric) == (query, gate.metric)
-        )
+        (verdict,) = (one for one in judged if one.query == query and one.decides)
         slowed = arm == Arm.SLOWED
         row = SelfTestRow(
             kind="slowdown" if slowed else "aa",

@@ -267,6 +267,9 @@ def test_the_table_of_kept_applications_names_each_part(
     assert "(best)" in out
     assert "(as now)" in out
     assert "tasks of the event log are 70.0% of the executors' CPU" in out
+    apart = lines["executors, steady"][3]
+    assert f"of 1 queries: {apart} by all CPU time of the executors, {apart} by the tasks'" in out
+    assert "correlation 1.00" in out
 
 
 def test_what_a_file_has_is_not_run_again_and_a_piece_ends_before_its_time_is_up(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from nexmark.model import WITHOUT_SIZE
+from nexmark.model import CPU_METRICS, WITHOUT_SIZE
 
 if TYPE_CHECKING:
     from nexmark.store import Store
@@ -57,9 +57,22 @@ def _ack(store: Store, row: AcceptanceRow, tonight: Verdict) -> Iterator[Ack]:
     if tonight.baseline_run:
         baseline = store.night(tonight.baseline_run).build_id
     if (accepted.mode, accepted.against) == (tonight.mode, tonight.against):
-        size = row.size
+        size = _size(row, tonight.metric, of_that_night)
     elif row.build_id == baseline:
         return
     else:
         size = OWN_BUILD_ONLY
-    yield Ack(row.query, row.metric, row.build_id, size, row.expires, str(row.id))
+    metric = tonight.metric if {row.metric, tonight.metric} <= {*CPU_METRICS} else row.metric
+    yield Ack(row.query, metric, row.build_id, size, row.expires, str(row.id))
+
+
+def _size(row: AcceptanceRow, metric: str, verdicts: Iterable[Verdict]) -> float | None:
+    """Return how large the change was by a metric in the night that was accepted.
+
+    A person accepts a build, so both CPU times that it had then; where only one was measured, the
+    other is taken as large.
+    """
+    if row.metric == metric:
+        return row.size
+    ratios = {one.metric: one.ratio for one in verdicts if one.query == row.query}
+    return ratios.get(metric, row.size)

@@ -18,6 +18,7 @@ from nexmark.store import Store, open_store
 from nexmark.store.table_rows import NightRow
 from nexmark.terminal import INTERRUPTED, show_line
 from nexmark.verdict.bisection import Pairs
+from nexmark.verdict.eligibility import Grounds
 
 
 @dataclass(frozen=True)
@@ -122,8 +123,9 @@ class MeasuredBuilds:
         reason = night.invalid.get(query) or night.missing.get(query)
         if reason:
             return str(reason)
+        metric = Grounds(night, self.config.gate).metric(query)
         for measured in night.measured:
-            if (measured.query, measured.metric) == (query, self.config.gate.metric):
+            if measured.metric == metric:
                 every = [pair.ratio for pair in measured.all_pairs]
                 ratios = tuple(ratio for ratio in every if not math.isnan(ratio))
                 if len(ratios) >= MIN_PAIRS:

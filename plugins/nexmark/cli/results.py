@@ -15,7 +15,6 @@ import typer
 from nexmark.cli import shared_options as option
 from nexmark.cli.acceptance import TIME, Limit, Run, place, queries
 from nexmark.errors import ConfigError, NexmarkError
-from nexmark.model import CPU
 from nexmark.terminal import columns
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def history(
     query: Annotated[
         str, typer.Option(parser=_query, metavar="Q", help="The query, as q5; or suite.")
     ],
-    metric: Annotated[str | None, option.text("The metric (default: CPU time).")] = None,
+    metric: Annotated[str | None, option.text("The metric (default: what decides).")] = None,
     engine: _OfTheNewest = None,
     workload: _OfTheNewest = None,
     cluster: _OfTheNewest = None,
@@ -71,7 +70,7 @@ def history(
 
     with option.opened(db) as opened, opened.at_one_moment() as store:
         wanted = {"engine": engine, "workload": workload, "cluster": cluster}
-        recorded = store.history(query, metric or CPU, wanted)
+        recorded = store.history(query, metric, wanted)
         measured = [point for point in recorded.points if point.verdict.shift is not None]
         day = f"{since:%Y-%m-%d}" if since else None
         if measured and format == "table":

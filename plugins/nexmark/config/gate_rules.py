@@ -1,6 +1,6 @@
 """The rules of the gate: `include/conf/gate.yaml` as a typed, frozen object."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, WithJsonSchema, model_validator
@@ -20,6 +20,7 @@ Growing: TypeAlias = Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False
 Pairs: TypeAlias = Annotated[int, Field(ge=1, le=1000)]
 Rounds: TypeAlias = Annotated[tuple[Pairs, ...], Field(min_length=1, max_length=MOST_ROUNDS)]
 Evidence: TypeAlias = tuple[Annotated[float, Field(ge=-3, le=20, allow_inf_nan=False)], ...]
+CpuMetric: TypeAlias = Literal["task_cpu_s_per_mevent", "cpu_s_per_mevent"]
 PacedMetric: TypeAlias = Literal["latency_ms_p50", "latency_ms_p99"]
 RecoveryMetric: TypeAlias = Literal["restore_s", "commit_ms_p50", "interruption_s"]
 
@@ -55,7 +56,7 @@ class Gate(Model):
     """
 
     version: Annotated[int, Field(ge=1)]
-    metric: Literal["cpu_s_per_mevent", "growth"] | PacedMetric | RecoveryMetric
+    metric: CpuMetric | Literal["growth"] | PacedMetric | RecoveryMetric
     paced_metric: PacedMetric = "latency_ms_p50"
     recovery_metric: RecoveryMetric = "restore_s"
     soak_growth: SoakGrowth = Field(default_factory=SoakGrowth)
@@ -78,12 +79,15 @@ class Gate(Model):
     ends_by: Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")] | None = None
     pursue_faster_z: Deviations = 2.4
     prior_deviation: Change = 0.08
+    prior_deviations: Mapping[str, Change] = {"task_cpu_s_per_mevent": 0.04}
     prior_degrees: Annotated[float, Field(ge=1, le=60)] = 4.0
     flame_graphs: bool = True
     history_nights: Annotated[int, Field(ge=10, le=1000)] = 60
     noise_floor: Change = 0.004
     confirm_z: Deviations = 1.0
     confirm_change: Change = 0.03
+    guardrail_z: Deviations = 4.0
+    guardrail_pursue_z: Deviations = 2.0
     suite_z: Deviations = 2.5
     suite_queries: Annotated[int, Field(ge=5)] = 8
     inform_z: Deviations = 3.5
@@ -127,6 +131,11 @@ class Gate(Model):
     def pairs(self) -> int:
         """The pairs of the first round, where nobody asks for another number."""
         return self.rounds[0]
+
+    def for_metrics(self, metrics: Iterable[str]) -> "Gate":
+        """Return the gate with the prior of these metrics; of several, the largest."""
+        priors = [self.prior_deviations.get(name, self.prior_deviation) for name in metrics]
+        return self.model_copy(update={"prior_deviation": max(priors)})
 
     def with_pairs(self, pairs: int) -> "Gate":
         """Return the gate of a night with one round of this number of pairs."""

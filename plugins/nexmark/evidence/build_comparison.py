@@ -8,7 +8,7 @@ from statistics import fmean, median
 from typing import TypeAlias
 
 from nexmark.evidence.night_list import RED, NightLine, lines_of, with_builds
-from nexmark.model import CPU, grouped
+from nexmark.model import CPU_METRICS, QueryKey, grouped
 from nexmark.store import Store, history
 from nexmark.store.history import FilterChoices, ListedNight, MeasuredBuild
 from nexmark.store.list_filter import EVERYTHING, ListFilter
@@ -29,9 +29,10 @@ class Compared:
     """One query on two builds.
 
     ``ratio`` is new / old. If ``paired``, it is the median ratio of pairs that were measured in
-    turns, in ``nights`` nights; it has an interval from ``lo`` to ``hi`` if there is one such
-    night. If not, it is the ratio of the medians of different nights, which shows large changes
-    only. ``new`` and ``old`` are the figures of the builds.
+    turns, in ``nights`` nights, by the metric that decided them; it has an interval from ``lo``
+    to ``hi`` if there is one such night. If not, it is the ratio of the medians of different
+    nights, which shows large changes only. ``new`` and ``old`` are the figures of the builds, of
+    the CPU time of tasks where both have it, else of the executors.
     """
 
     query: str
@@ -125,8 +126,8 @@ def compare_builds(
     """
     new_nights = history.nights(store, dags, NIGHTS, build=new.id)
     old_nights = history.nights(store, dags, NIGHTS, build=old.id)
-    new_verdicts = _deciding_verdicts(store, new_nights)
-    old_verdicts = _deciding_verdicts(store, old_nights)
+    new_verdicts = _verdicts(store, new_nights)
+    old_verdicts = _verdicts(store, old_nights)
     alike = _comparable_nights(new_nights, old_nights)
     lines = compare(
         [verdict for verdict in new_verdicts if verdict.night in alike],
@@ -146,9 +147,8 @@ def compare_builds(
     )
 
 
-def _deciding_verdicts(store: Store, nights: Iterable[ListedNight]) -> list[Verdict]:
-    verdicts = history.figures(store, [night.id for night in nights], CPU)
-    return [verdict for verdict in verdicts if verdict.decides]
+def _verdicts(store: Store, nights: Iterable[ListedNight]) -> list[Verdict]:
+    return history.figures(store, [night.id for night in nights], CPU_METRICS)
 
 
 def _comparable_nights(
@@ -190,16 +190,19 @@ def compare(
     new_figures, old_figures = _medians(new_verdicts), _medians(old_verdicts)
     for verdict in new_pairs:
         if verdict.baseline_build == old and verdict.ratio:
-            ratios[verdict.query].append((verdict.ratio, verdict.lo, verdict.hi))
-            old_figures.setdefault(verdict.query, verdict.baseline)
+            old_figures.setdefault(verdict.key, verdict.baseline)
+            if verdict.decides:
+                ratios[verdict.query].append((verdict.ratio, verdict.lo, verdict.hi))
     for verdict in old_pairs:
         if verdict.baseline_build == new and verdict.ratio and new != old:
+            new_figures.setdefault(verdict.key, verdict.baseline)
             low, high = (1 / end if end else None for end in (verdict.hi, verdict.lo))
-            ratios[verdict.query].append((1 / verdict.ratio, low, high))
-            new_figures.setdefault(verdict.query, verdict.baseline)
+            if verdict.decides:
+                ratios[verdict.query].append((1 / verdict.ratio, low, high))
+    known = dict.fromkeys([*ratios, *(key.query for key in (*new_figures, *old_figures))])
     lines = [
-        _compared(query, ratios[query], new_figures.get(query), old_figures.get(query))
-        for query in dict.fromkeys([*ratios, *new_figures, *old_figures])
+        _compared(query, ratios[query], *_of_one_metric(query, new_figures, old_figures))
+        for query in known
     ]
     return sorted(
         lines,
@@ -230,12 +233,23 @@ def _compared(
     return Compared(query, new, old, ratio_of_medians, None, None, False, 0)
 
 
-def _medians(verdicts: Iterable[Verdict]) -> dict[str, float | None]:
-    """Return the median figure of each query, over the nights with its most frequent basis."""
-    by_query: dict[str, list[float]] = {}
+_Figures: TypeAlias = dict[QueryKey, float | None]
+"""The figure of a build by query and metric."""
+
+
+def _of_one_metric(query: str, new: _Figures, old: _Figures) -> tuple[float | None, float | None]:
+    """Return the figures of both builds by the first metric that both have; else what there is."""
+    keys = [QueryKey(query, metric) for metric in CPU_METRICS]
+    figures = [(new.get(key), old.get(key)) for key in keys]
+    return max(figures, key=lambda both: sum(figure is not None for figure in both))
+
+
+def _medians(verdicts: Iterable[Verdict]) -> _Figures:
+    """Return the median of each query and metric, over the nights with the most frequent basis."""
+    by_key: dict[QueryKey, list[float]] = {}
     known = (verdict for verdict in verdicts if verdict.candidate is not None)
-    for (query, _), on_basis in grouped(known, lambda row: (row.query, row.basis)).items():
+    for (key, _), on_basis in grouped(known, lambda row: (row.key, row.basis)).items():
         figures = [verdict.candidate for verdict in on_basis if verdict.candidate is not None]
-        if len(figures) > len(by_query.get(query, ())):
-            by_query[query] = figures
-    return {query: median(figures) for query, figures in by_query.items()}
+        if len(figures) > len(by_key.get(key, ())):
+            by_key[key] = figures
+    return {key: median(figures) for key, figures in by_key.items()}

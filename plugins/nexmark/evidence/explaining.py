@@ -18,7 +18,7 @@ from nexmark.attribution.explained import Attribution, CostChange, Observed, Pla
 from nexmark.evidence.night_rows import NightRows
 from nexmark.evidence.pairs import arms_of
 from nexmark.evidence.rows import Row
-from nexmark.model import ARMS, MIN_PAIRS, SUITE, WALL, Arm, Mode, grouped
+from nexmark.model import ARMS, CPU, MIN_PAIRS, SUITE, WALL, Arm, Mode, grouped
 from nexmark.secrets import shown as hidden
 from nexmark.secrets import without_secrets
 from nexmark.store import Store
@@ -140,11 +140,13 @@ def attribution_between(
 ) -> Attribution | None:
     """Return why a query changed between two arms; ``verdicts`` are the verdicts on its night."""
     deciding = _deciding(verdicts, query)
-    of_query = (verdict for verdict in verdicts if verdict.query == query)
-    wall = next((verdict for verdict in of_query if verdict.metric == WALL), None)
+    by_metric = {verdict.metric: verdict for verdict in verdicts if verdict.query == query}
+    wall = by_metric.get(WALL)
+    # What is explained is all CPU time of the executors, whichever metric decides.
+    change = by_metric.get(CPU, deciding) if deciding is not None else None
     stated = None
-    if deciding is not None and deciding.ratio is not None:
-        stated = CostChange(deciding.ratio, deciding.lo, deciding.hi)
+    if change is not None and change.ratio is not None:
+        stated = CostChange(change.ratio, change.lo, change.hi)
     return attribute(
         query,
         arms.candidate,

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 
 from nexmark.evidence.night_rows import NightRows
-from nexmark.model import CPU, FIRST_ROUND, Mode, grouped, median_of, round_group
+from nexmark.model import CPU_METRICS, FIRST_ROUND, Mode, grouped, median_of, round_group
 from nexmark.night.run_directory import RunDirectory
 from nexmark.store import Store, history
 from nexmark.store.history import ListedNight, Tally
@@ -140,8 +140,8 @@ def _series(store: Store, nights: Sequence[ListedNight]) -> Iterator[ComparedNig
     )
     for (engine, workload, cluster, mode, _), alike in comparable.items():
         runs = [night.id for night in alike]
-        verdicts = history.figures(store, runs, CPU) if mode != Mode.BOUNDS else ()
-        seen = tuple(seen_of(verdicts))
+        verdicts = history.figures(store, runs, CPU_METRICS) if mode != Mode.BOUNDS else ()
+        seen = tuple(seen_of(verdict for verdict in verdicts if verdict.decides))
         yield ComparedNights(engine, workload, cluster, mode, len(alike), seen)
 
 

@@ -10,6 +10,7 @@ from nexmark.model import (
     FIRST_ROUND,
     METRICS,
     SUITE,
+    TASK_CPU,
     Arm,
     Basis,
     Value,
@@ -28,11 +29,11 @@ class Row:
 
     ``wall_s`` and ``cpu_s`` are medians over the ``repetitions`` that count, in seconds from the
     start of the query to its last batch; ``cores`` and ``throughput_per_core`` follow from them.
-    ``cpu_s_per_mevent`` is the CPU time in seconds per million events, on ``basis``. It is the
-    figure of the verdict if the verdict compares CPU time. ``figures`` has the medians of the
-    metrics that are ``tabled``. ``result`` is right, agrees (no reference says what is
-    right), WRONG, unmeasured, unverified or not run; or
-    pruned if the rows that said it were deleted.
+    ``cpu_s_per_mevent`` is the CPU time of the executors in seconds per million events, on
+    ``basis``. It is the figure of the verdict if the verdict compares it. ``figures`` has the
+    medians of the metrics that are ``tabled``. ``result`` is right, agrees (no reference says what
+    is right), WRONG, unmeasured, unverified or not run; or pruned if the rows that said it were
+    deleted.
     """
 
     query: str
@@ -70,6 +71,13 @@ class Row:
     def metric(self) -> str:
         """The metric that decides."""
         return self.verdict.metric if self.verdict else CPU
+
+    @property
+    def figure(self) -> float | None:
+        """The CPU time that is compared, in seconds per million events; by default, all of it."""
+        if self.verdict and self.verdict.candidate is not None and self.metric == TASK_CPU:
+            return self.verdict.candidate
+        return self.cpu_s_per_mevent
 
     @property
     def ratio(self) -> float | None:
@@ -146,7 +154,7 @@ def _row(
     """
     right = [row for row in repetitions if row.ok]
     cpu: float | None
-    if verdict and verdict.candidate is not None and not metric_of(verdict.metric).tabled:
+    if verdict and verdict.candidate is not None and verdict.metric == CPU:
         basis, cpu = verdict.basis, verdict.candidate
     else:
         basis = common_basis(row.cpu_s_per_mevent_steady for row in right) if right else None

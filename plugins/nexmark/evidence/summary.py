@@ -146,8 +146,7 @@ def _what(night: NightRow, rows: Sequence[Row], suite: Verdict | None) -> str:
     elif ratios:
         mean = geometric_mean(ratios)
         metric = metric_of(next(row.metric for row in rows if row.ratio))
-        what = "CPU" if metric.bases else metric.heading
-        parts.append(f"{what} {mean:.3f} of the baseline (geometric mean of {len(ratios)})")
+        parts.append(f"{metric.short} {mean:.3f} of the baseline (geometric mean of {len(ratios)})")
     return f"NIGHT {'FAILED' if failed(rows, suite) else 'OK'}: {'; '.join(parts)}."
 
 

@@ -159,6 +159,20 @@ class _BrokerUse(BaseModel):
     cpu_s: float
 
 
+class CpuTimes(BaseModel):
+    """The CPU-seconds per million events of a repetition; None for what was not measured.
+
+    Attributes:
+        steady: of the executors in the steady state.
+        application: of the executors in their whole life.
+        tasks: of the tasks with their Python workers, in the steady state where there is one.
+    """
+
+    steady: float | None
+    application: float
+    tasks: float | None
+
+
 class KillCost(BaseModel):
     """The cost of a kill in seconds; None for a part that the engine does not report.
 
@@ -383,6 +397,19 @@ class ApplicationDirectory(TaskDirectory):
     def write_broker_cpu_s(self, seconds: float) -> None:
         """Write the CPU seconds of the night's broker while the application ran."""
         self._broker.write_text(json.dumps({"cpu_s": seconds}))
+
+    @property
+    def _cpu_times(self) -> Path:
+        return self.path / "cpu_times.json"
+
+    def cpu_times(self) -> CpuTimes | None:
+        """Return the CPU times that are kept of the application; None if there are none yet."""
+        path = self._cpu_times
+        return CpuTimes.model_validate_json(path.read_bytes()) if path.exists() else None
+
+    def write_cpu_times(self, times: CpuTimes) -> None:
+        """Keep the CPU times of the application, which take long to measure."""
+        write_text(self._cpu_times, times.model_dump_json())
 
     @property
     def _dropped(self) -> Path:

@@ -50,7 +50,7 @@ def night_charts(night: NightEvidence) -> list[Chart]:
     layers = [vega.one("x"), *vega.estimate("x", {"y": y}, [vega.tip("query", "query")])]
     metric = metric_of(rows[0].metric)
     chart = Chart(
-        f"{'CPU' if metric.bases else metric.heading} ratio of each query",
+        f"{metric.short} ratio of each query",
         "With its 95 % interval; a red triangle fails the night.",
         {"data": {"values": data}, "height": {"step": 18}, "layer": layers},
         ("query", "ratio", "from", "to"),
@@ -191,7 +191,7 @@ def arms_chart(pairs: Sequence[PairOfRuns], metric: Metric) -> Chart:
     ]
     data = [{"pair": label, "arm": arm, "figure": figure} for label, arm, figure in figures]
     order = [pair.label for pair in pairs]
-    unit = metric.unit if metric.bases else metric.heading
+    unit = metric.unit if metric.decides else metric.heading
     title = "pair (2.1: the first of round 2)"
     place = {
         "x": vega.field("pair:N", sort=order, title=title, axis={"labelAngle": 0, "grid": False}),
@@ -300,7 +300,7 @@ def builds_chart(builds: Sequence[BuildOverNights], metric: Metric) -> Chart:
         }
         for one, figures in measured
     ]
-    unit = metric.unit if metric.bases else metric.heading
+    unit = metric.unit if metric.decides else metric.heading
     order = [row["build"] for row in data]
     axis = {"labelAngle": -50, "labelLimit": 150, "labelOverlap": "parity", "grid": False}
     place = {"x": vega.field("build:N", sort=order, title=None, axis=axis)}

@@ -91,6 +91,7 @@ def plain_row(row: Row) -> dict[str, object]:
         "result": row.result,
         "cpu_s_per_mevent": row.cpu_s_per_mevent,
         "basis": plain(row.basis),
+        "candidate": verdict.candidate if verdict else None,
         "baseline": verdict.baseline if verdict else None,
         "ratio": row.ratio,
         "lo": row.lo,

@@ -1,10 +1,11 @@
 """The table of results: the columns that users of Nexmark know, then correctness and verdict."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from nexmark.evidence.night_evidence import Report
 from nexmark.evidence.rows import Row
-from nexmark.model import CPU, METRICS, Basis, metric_of
+from nexmark.model import CPU, METRICS, TASK_CPU, Basis, Metric, metric_of
 
 HEADINGS = (
     "Query",
@@ -23,10 +24,12 @@ LEFT = frozenset({"Query", "Result", "Verdict"})
 NONE = "-"
 ACCEPTED = " (accepted)"
 OTHER_BASIS = "*"
-FOOTNOTE = (
-    f"{OTHER_BASIS} over the whole life of the application, start-up included:"
-    " the steady state is too short to be measured."
-)
+OTHER_METRIC = "^"
+FOOTNOTES = {
+    OTHER_BASIS: f"{OTHER_BASIS} over the whole life of the application, start-up included:"
+    " the steady state is too short to be measured.",
+    OTHER_METRIC: f"{OTHER_METRIC} all CPU time of the executors decides, not only the tasks'.",
+}
 UNITS = ("", " K", " M", " G")
 
 
@@ -36,13 +39,16 @@ def render_table(rows: Sequence[Row]) -> str:
     The total row has the sums of events, time and CPU time, and the throughput per core that
     follows from these. It has no cores and no ratio, because these do not add up.
     """
-    mixed = any(row.basis == Basis.APPLICATION for row in rows)
-    cells = [_cells(row, mixed) for row in rows]
+    marks = [_mark(row, rows) for row in rows]
+    width = max(map(len, marks), default=0)
+    cells = [_cells(row, mark.ljust(width)) for row, mark in zip(rows, marks, strict=True)]
     measured = {name for row in rows for name, value in row.figures.items() if value is not None}
     more = [metric for name, metric in METRICS.items() if name in measured]
     headings = [*HEADINGS[:-1], *(metric.heading for metric in more), HEADINGS[-1]]
-    deciding = metric_of(rows[0].metric if rows else CPU)
-    if not deciding.bases:
+    deciding = _deciding(rows)
+    if deciding.name == TASK_CPU:
+        headings[HEADINGS.index(metric_of(CPU).heading)] = deciding.heading
+    elif not deciding.bases:
         headings[HEADINGS.index("Baseline")] += f", {deciding.heading}"
     for row, line in zip(rows, cells, strict=True):
         line[-1:-1] = [metric.text(row.figures.get(metric.name)) for metric in more]
@@ -53,8 +59,7 @@ def render_table(rows: Sequence[Row]) -> str:
     rule = "+".join(["", *("-" * (width + 2) for width in widths), ""])
     lines = [f"| {' | '.join(map(_padded, line, widths, headings))} |" for line in table]
     lines = [rule, lines[0], rule, *lines[1:-1], rule, lines[-1], rule]
-    if mixed:
-        lines.append(FOOTNOTE)
+    lines += [text for mark, text in FOOTNOTES.items() if any(mark in each for each in marks)]
     return "\n".join(lines)
 
 
@@ -79,8 +84,19 @@ def number(value: float | None, decimals: int = 3) -> str:
     return NONE if value is None else f"{value:,.{decimals}f}"
 
 
-def _cells(row: Row, mixed: bool) -> list[str]:
-    mark = OTHER_BASIS if row.basis == Basis.APPLICATION else " " * mixed
+def _deciding(rows: Sequence[Row]) -> Metric:
+    """Return the metric that decides most rows."""
+    counted = Counter(row.metric for row in rows).most_common(1)
+    return metric_of(counted[0][0] if counted else CPU)
+
+
+def _mark(row: Row, rows: Sequence[Row]) -> str:
+    """Return what marks the figure of a row as another one than its column says."""
+    other = row.metric == CPU and _deciding(rows).name == TASK_CPU
+    return OTHER_BASIS * (row.basis == Basis.APPLICATION) + OTHER_METRIC * other
+
+
+def _cells(row: Row, mark: str) -> list[str]:
     return [
         row.query,
         number(row.events, 0),
@@ -89,7 +105,7 @@ def _cells(row: Row, mixed: bool) -> list[str]:
         number(row.cpu_s),
         throughput(row.throughput_per_core),
         row.result,
-        number(row.cpu_s_per_mevent) + mark,
+        number(row.figure) + mark,
         number(row.verdict.baseline if row.verdict else None),
         _ratio(row),
         f"{row.value or NONE}{ACCEPTED if row.accepted else ''}",

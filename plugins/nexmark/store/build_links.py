@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from nexmark.model import SUITE, Mode
+from nexmark.model import FALLS_BACK, SUITE, Mode
 from nexmark.store.table_rows import NightRow, VerdictRow
 from nexmark.store.verdict_rows import of_newest_gate
 
@@ -18,6 +18,7 @@ _COLUMNS = (
     VerdictRow.night_id.label("night"),
     NightRow.build_id.label("build"),
     VerdictRow.query,
+    VerdictRow.metric,
     VerdictRow.baseline_build,
     VerdictRow.shift,
     VerdictRow.spread,
@@ -43,7 +44,7 @@ def read_links(
     Args:
         session: The session to read with.
         night: The last night of the chain.
-        metric: The metric of the verdicts.
+        metric: The metric of the verdicts; a night without it gives the one that it falls back to.
         queries: The queries to read; None for all, without the suite.
     """
     from nexmark.verdict.baseline_chain import Link, link_of
@@ -59,14 +60,18 @@ def read_links(
         .select_from(VerdictRow)
         .join(NightRow, NightRow.id == VerdictRow.night_id)
         .where(VerdictRow.night_id.in_(runs), of_newest_gate(runs))
-        .where(VerdictRow.metric == metric, VerdictRow.mode == Mode.PAIRED)
+        .where(VerdictRow.metric.in_((metric, FALLS_BACK.get(metric, metric))))
+        .where(VerdictRow.mode == Mode.PAIRED)
         .where(VerdictRow.shift.is_not(None), VerdictRow.baseline_build.is_not(None))
         .where(VerdictRow.query != SUITE if queries is None else VerdictRow.query.in_(queries))
         .order_by(NightRow.started, NightRow.id, VerdictRow.id)
     )
-    links: dict[str, list[Link]] = {}
+    links: dict[str, dict[str, Link]] = {}
     for row in session.execute(wanted):
         verdict = cast("Verdict", row)  # a link takes nothing else; whole rows take long to read
+        of_query = links.setdefault(row.query, {})
+        if row.metric != metric and row.night in of_query:
+            continue
         if (link := link_of(verdict, row.teaches, f"{row.started:%Y-%m-%d}")) is not None:
-            links.setdefault(row.query, []).append(link)
-    return links
+            of_query[row.night] = link
+    return {query: list(of_query.values()) for query, of_query in links.items() if of_query}

@@ -20,6 +20,7 @@ from nexmark.model import (
     FIRST_ROUND,
     METRICS,
     PROFILED,
+    TASK_CPU,
     Arm,
     Basis,
     Metric,
@@ -211,6 +212,8 @@ def _measured(
         before: The right repetitions of earlier nights that left the query undecided.
     """
     tonight = [row for row in rows if row.ok]
+    if metric.name == TASK_CPU:  # nights of before it was measured do not take it away
+        before = [row for row in before if row.figure(TASK_CPU)]
     compared = [*tonight, *before] if tonight else []
     basis = None
     if metric.bases and compared:
@@ -218,6 +221,11 @@ def _measured(
         basis = common_basis(row.figure(steady) for row in compared)
     column = metric.column(basis)
     values = [row.figure(column) for row in compared]
+    if metric.name == TASK_CPU and compared:  # of the steady state where the repetition has one
+        bases = {row.basis for row in compared}
+        if len(bases) > 1:
+            return None
+        basis = Basis(of_all) if (of_all := bases.pop()) else None
     if metric.positive and not all((value or 0) > 0 for value in values):
         return None
     if all(value is None for value in values):

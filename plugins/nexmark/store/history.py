@@ -326,11 +326,11 @@ def builds(
     ]
 
 
-def figures(store: Reader, runs: Collection[str], metric: str) -> list[Verdict]:
-    """Return the verdicts on queries by a metric, without the suite's; the newest night first."""
+def figures(store: Reader, runs: Collection[str], metrics: Collection[str]) -> list[Verdict]:
+    """Return the verdicts on queries by some metrics, without the suite; the newest night first."""
     query = (
         select_verdicts()
-        .where(VerdictRow.night_id.in_(runs), VerdictRow.metric == metric)
+        .where(VerdictRow.night_id.in_(runs), VerdictRow.metric.in_(metrics))
         .where(VerdictRow.query != SUITE)
         .order_by(NightRow.started.desc(), VerdictRow.gate_version.desc())
     )

@@ -89,14 +89,17 @@ class QueryHistory:
 
 
 def read_history(
-    session: Session, query: str, metric: str = CPU, place: Mapping[str, str | None] | None = None
+    session: Session,
+    query: str,
+    metric: str | None = None,
+    place: Mapping[str, str | None] | None = None,
 ) -> QueryHistory:
     """Return the history of a query and metric, from the nights that teach the gate.
 
     Args:
         session: The session to read with.
         query: The query, or the suite.
-        metric: The metric.
+        metric: The metric; None for the one that decided the newest night that matches.
         place: The engine, workload and cluster by these names. The newest night that matches gives
             the parts that are missing.
 
@@ -105,6 +108,7 @@ def read_history(
     """
     asked = {name: value for name, value in (place or {}).items() if value}
     where = [getattr(NightRow, name) == value for name, value in asked.items()]
+    metric = metric or _newest_metric(session, query, where)
     place_of_night = select(NightRow.engine, NightRow.workload, NightRow.cluster)
     newest = session.execute(_verdicts_on(place_of_night, query, metric, where).limit(1)).first()
     if newest is None:
@@ -202,6 +206,18 @@ def _rows(
     columns = select(VerdictRow, NightRow, BuildRow)
     large = (NightRow.workload_spec, NightRow.cluster_spec, NightRow.queries, NightRow.gate_spec)
     return _verdicts_on(columns, query, metric, where, taught).options(*map(defer, large))
+
+
+def _newest_metric(session: Session, query: str, where: Sequence[ColumnElement[bool]]) -> str:
+    """Return the metric that decided a query in the newest night; CPU if there is no such night."""
+    newest = (
+        select(VerdictRow.metric)
+        .join(NightRow, NightRow.id == VerdictRow.night_id)
+        .where(VerdictRow.query == query, VerdictRow.decides, by_newest_gate())
+        .where(NightRow.teaches, *where)
+        .order_by(NightRow.started.desc(), NightRow.id.desc())
+    )
+    return session.scalar(newest.limit(1)) or CPU
 
 
 def _verdicts_on(

@@ -13,7 +13,7 @@ from sqlalchemy import Engine, Row, Select, func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import InstrumentedAttribute, Session, defer
 
-from nexmark.model import ARMS, CPU, FIRST_ROUND, Arm, Status, grouped
+from nexmark.model import ARMS, FIRST_ROUND, Arm, Status, grouped
 from nexmark.store import gate_rows
 from nexmark.store.build_links import read_links
 from nexmark.store.connecting import snapshot
@@ -235,7 +235,7 @@ class Reader:
             return gate_rows.earlier(session, self._known(session, run), limit, queries)
 
     def history(
-        self, query: str, metric: str = CPU, place: Mapping[str, str | None] | None = None
+        self, query: str, metric: str | None = None, place: Mapping[str, str | None] | None = None
     ) -> QueryHistory:
         """Return one query and metric over the nights; see ``read_history``."""
         with self.reading() as session:

@@ -97,7 +97,8 @@ def _run(tonight: Verdict, nights: Sequence[Sequence[Verdict]]) -> tuple[int, Al
     """Return where the run of red nights that ends tonight began, and the alarm."""
     place, first, count = len(nights) - 1, tonight, 1
     for earlier in range(len(nights) - 2, -1, -1):
-        before = next((verdict for verdict in nights[earlier] if verdict.key == tonight.key), None)
+        of_query = (verdict for verdict in nights[earlier] if verdict.query == tonight.query)
+        before = next((verdict for verdict in of_query if verdict.decides), None)
         if before is None or (before.bad and _reason(before) != _reason(tonight)):
             continue
         if not before.bad:

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nexmark.config import Gate
-from nexmark.model import SUITE
+from nexmark.model import FALLS_BACK, SUITE
 from nexmark.verdict.location import EFFICIENCY, Array
 from nexmark.verdict.order import MIN_FRESH_PAIRS
 from nexmark.verdict.verdict import Verdict
@@ -173,14 +173,18 @@ class Lineage:
 
     def add(self, verdicts: Iterable[Verdict], rules: Gate, teaches: bool = True) -> None:
         """Add the next night."""
-        night = ""
+        night, links = "", dict[str, Link]()
         for verdict in verdicts:
             night = verdict.night
-            judged = (verdict.metric, verdict.mode) == (rules.metric, rules.mode)
+            first = verdict.metric == rules.metric
+            other = verdict.metric == FALLS_BACK.get(rules.metric) and verdict.query not in links
+            judged = (first or other) and verdict.mode == rules.mode
             if judged and verdict.query != SUITE and (link := link_of(verdict, teaches)):
-                if teaches:
-                    self._name(verdict.query, verdict.baseline_build)
-                self.links.setdefault(verdict.query, []).append(link)
+                links[verdict.query] = link
+        for query, link in links.items():
+            if teaches:
+                self._name(query, link.baseline)
+            self.links.setdefault(query, []).append(link)
         if teaches and night:
             self._last = night
 

@@ -11,7 +11,7 @@ from statistics import median
 from types import MappingProxyType
 
 from nexmark.config import Gate
-from nexmark.model import Basis, Mode, Value, common_basis
+from nexmark.model import CPU, Basis, Mode, Value, common_basis
 from nexmark.verdict.measured_night import possible
 from nexmark.verdict.verdict import Verdict
 
@@ -73,7 +73,7 @@ def judge(
         verdict = Verdict(
             night=night,
             query=query,
-            metric=gate.metric,
+            metric=CPU,
             value=Value.INVALID,
             reason=invalid.get(query, ""),
             mode=Mode.BOUNDS,

@@ -247,7 +247,7 @@ def look(
     side = np.where(np.abs(evidence) > bound, np.sign(evidence), 0.0)
     side = side * (np.abs(shift) > np.log1p(rules.confirm_change))
     if ratios.shape[-1] > first:
-        side = side * _confirms(ratios[..., first:], side, tonight, usual, rules, added)
+        side = side * confirms(ratios[..., first:], side, tonight, usual, rules, added)
     else:
         side = side * (len(bounds.planned) == 1) * agree(ratios, side)
     certainly_small = shift + seen.noise < math.log1p(rules.confirm_change)
@@ -292,7 +292,7 @@ def deviation_of(
     return np.sqrt(total), np.maximum(degrees, 1.0)
 
 
-def _confirms(
+def confirms(
     fresh: Array, side: Array, tonight: Moderated, usual: Noise, rules: Gate, added: Array
 ) -> NDArray[np.bool_]:
     """Tell whether the pairs after the first round show the change by themselves.

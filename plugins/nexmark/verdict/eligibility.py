@@ -7,7 +7,7 @@ reads the same topic several times as fast (``source_headroom`` of the gate).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from statistics import median
@@ -17,7 +17,15 @@ import numpy as np
 from scipy.special import stdtrit
 
 from nexmark.config import Gate
-from nexmark.model import MIN_PAIRS, READ_RATE, SOURCE_RATE, Value, metric_of, round_group
+from nexmark.model import (
+    FALLS_BACK,
+    MIN_PAIRS,
+    READ_RATE,
+    SOURCE_RATE,
+    Value,
+    metric_of,
+    round_group,
+)
 from nexmark.verdict.location import (
     EFFICIENCY,
     change_of,
@@ -119,6 +127,21 @@ class Grounds:
         self.night, self.rules = night, rules
         self._grades: dict[tuple[tuple[str, ...], tuple[str, ...]], Grade] = {}
         self._source_bound = source_bound(night.measured, rules)
+        self._pairs = _pairs_by_metric(night.measured)
+
+    def metric(self, query: str) -> str:
+        """Return the metric that decides a query, or the suite.
+
+        It is the gate's, or the one that it falls back to if not every pair has it.
+        """
+        first = self.rules.metric
+        if first not in FALLS_BACK:
+            return first
+        pairs, second = self._pairs.get(query), FALLS_BACK[first]
+        if pairs is None:  # the suite, or a query without a figure: as the others
+            others = (self.metric(other) == first for other in self._pairs)
+            return first if any(others) else second
+        return first if first in pairs and pairs[first] >= pairs.get(second, 0) else second
 
     def blank(self, query: str, metric: str, value: Value, reason: str) -> Verdict:
         """Return a verdict without numbers.
@@ -137,7 +160,7 @@ class Grounds:
             reason,
             self.rules.mode,
             self.rules.version,
-            decides=metric == self.rules.metric,
+            decides=metric == self.metric(query),
             baseline_build=self.night.baseline.get(query, ""),
             build=self.night.candidate,
         )
@@ -242,6 +265,15 @@ class Grounds:
         asked = max(self.night.asked or 0, MIN_PAIRS)
         done = f"{len(pairs)} of {asked} pairs measured"
         return Value.MISSING, done if pairs else "not measured"
+
+
+def _pairs_by_metric(measured: Iterable[Measured]) -> dict[str, dict[str, int]]:
+    """Return by query how many whole pairs all its rounds have, by metric."""
+    pairs: dict[str, dict[str, int]] = {}
+    for one in measured:
+        whole = sum(pair.complete for pair in one.all_pairs)
+        pairs.setdefault(one.query, {})[one.metric] = whole
+    return pairs
 
 
 def _whole(measured: Measured) -> int:

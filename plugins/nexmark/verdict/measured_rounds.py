@@ -1,12 +1,13 @@
 """The rounds of a night as the arrays that ``decision`` takes, one row per query."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from nexmark.verdict.decision import Decision, Picked, decide
 from nexmark.verdict.eligibility import Grounds
+from nexmark.verdict.guardrail import Guarded, guard
 from nexmark.verdict.location import Array
 from nexmark.verdict.measured_night import Measured, Pair
 from nexmark.verdict.noise import Learned, Past
@@ -21,6 +22,7 @@ class MeasuredRounds:
     def __init__(self, fit: Sequence[Measured], grounds: Grounds, past: Past) -> None:
         """Take the queries, what is known of their hosts, and the verdicts of earlier nights."""
         self.fit, self.grounds = fit, grounds
+        self.rules = grounds.rules.for_metrics(one.metric for one in fit)
         self.first = log_ratios([(*one.before, *one.pairs) for one in fit])
         self.history = history_of(fit, grounds, past)
         self.read = [1] * len(fit)
@@ -33,11 +35,27 @@ class MeasuredRounds:
             self.first,
             self.history,
             self._more,
-            grounds.rules,
+            self.rules,
             np.asarray([grounds.widening(grounds.grade(one.query)) for one in fit]),
             again=np.asarray([grounds.widening(grounds.grade_later(one)) for one in fit]),
             asked=grounds.night.asked or max(len(one.pairs) for one in fit),
             before=max(len(one.before) for one in fit),
+            last=last,
+        )
+
+    def guard(self, read: Mapping[str, int], last: int | None = None) -> Guarded:
+        """Return what the guardrail says, with the rounds that the metric that decides has read."""
+        fit, grounds = self.fit, self.grounds
+        self.read = [1] * len(fit)
+        return guard(
+            self.first,
+            self.history,
+            self._more,
+            np.asarray([read.get(one.query, 1) for one in fit]),
+            self.rules,
+            np.asarray([grounds.widening(grounds.grade(one.query)) for one in fit]),
+            again=np.asarray([grounds.widening(grounds.grade_later(one)) for one in fit]),
+            asked=grounds.night.asked or max(len(one.pairs) for one in fit),
             last=last,
         )
 

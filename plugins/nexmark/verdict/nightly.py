@@ -7,13 +7,13 @@ docs/how-the-gate-decides.md; the arithmetic is in ``decision`` and below it.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from nexmark.config import Gate
-from nexmark.model import GROWTH, SUITE, Value, metric_of
+from nexmark.model import CPU, FALLS_BACK, GROWTH, SUITE, Value, grouped, metric_of
 from nexmark.verdict.baseline_chain import Chain, Lineage, is_creep, shared_noise, suite_chain
 from nexmark.verdict.decision import SEEN, Decision, estimate, pairs_to_decide, smallest_seen
 from nexmark.verdict.eligibility import Grounds, one_night_numbers
@@ -46,15 +46,23 @@ def going_on(night: MeasuredNight, earlier: Earlier, rules: Gate, number: int) -
     if rules.metric == GROWTH:
         return growing_on(night, rules)
     grounds = Grounds(night, rules)
-    measured = [one for one in night.measured if one.metric == rules.metric]
+    measured = [one for one in night.measured if one.metric == grounds.metric(one.query)]
     fit = [one for one in measured if grounds.objection(one) is None]
     if not fit:
         return []
-    rounds = MeasuredRounds(fit, grounds, Past(earlier, rules.metric, rules.mode))
+    rounds = MeasuredRounds(fit, grounds, _past(fit, earlier, rules))
     decision = rounds.decide(last=number - 1)
-    is_new = np.asarray([not one.before for one in fit])
-    urgent = np.lexsort((-decision.final.evidence, is_new))
-    return [fit[place].query for place in urgent if decision.going[place]]
+    evidence = np.where(decision.going, decision.final.evidence, -math.inf)
+    going = dict(zip((one.query for one in fit), evidence.tolist(), strict=True))
+    if guarded := _guarded(fit, grounds):
+        guardrail = MeasuredRounds(guarded, grounds, _past(guarded, earlier, rules))
+        seen = guardrail.guard(_rounds_read(rounds), last=number - 1)
+        for one, goes_on, by_it in zip(guarded, seen.going, seen.final.beyond(0.0), strict=True):
+            if goes_on:
+                going[one.query] = max(going[one.query], float(by_it))
+    open_before = {one.query: bool(one.before) for one in fit}
+    going_on = [query for query, found in going.items() if found > -math.inf]
+    return sorted(going_on, key=lambda query: (not open_before[query], -going[query]))
 
 
 def judge_night(
@@ -62,7 +70,8 @@ def judge_night(
 ) -> list[Verdict]:
     """Return one verdict per query and metric, and one on the suite (query ``SUITE``).
 
-    ``rules.metric`` decides; a verdict on any other metric informs and is never red.
+    ``rules.metric`` decides, or the metric that it falls back to where not every pair of a query
+    has it; a verdict on any other metric informs and is never red.
 
     Args:
         night: What was measured.
@@ -77,15 +86,31 @@ def judge_night(
         lineage = Lineage()
         for verdicts in earlier:
             lineage.add(verdicts, rules)
-    verdicts = _judge(rules.metric, grounds, earlier, [], lineage)
+    deciding = [one for one in night.measured if one.metric == grounds.metric(one.query)]
+    verdicts, fit = _with_ground(deciding, grounds)
+    read: dict[str, int] = {}
+    if fit:
+        rounds = MeasuredRounds(fit, grounds, _past(fit, earlier, rules))
+        verdicts += judge_deciding(rounds, lineage)
+        read = _rounds_read(rounds)
+    guarded = _guarded(fit, grounds)
+    guardrail = judge_guardrail(guarded, grounds, _past(guarded, earlier, rules), read, verdicts)
+    overruled = {verdict.query for verdict in guardrail if verdict.decides}
+    verdicts = [replace(one, decides=one.query not in overruled) for one in verdicts]
     verdicts += _absent(grounds, {verdict.query for verdict in verdicts})
     places = {query: place for place, query in enumerate(_all_queries(night))}
     verdicts.sort(key=lambda verdict: places.get(verdict.query, len(places)))
-    deciding = list(verdicts)
-    informing = {one.metric for one in night.measured if metric_of(one.metric).judged}
-    for metric in sorted(informing - {rules.metric}):
-        verdicts += _judge(metric, grounds, earlier, deciding, lineage)
-    return verdicts
+    decided = list(verdicts)
+    judged = {id(one) for one in (*deciding, *guarded)}
+    others = [one for one in night.measured if id(one) not in judged]
+    for metric, of_metric in sorted(grouped(others, lambda one: one.metric).items()):
+        if metric_of(metric).judged:
+            without, fit = _with_ground(of_metric, grounds)
+            verdicts += without
+            if fit:
+                past = _past(fit, earlier, rules)
+                verdicts += judge_informing(fit, grounds, past, decided)
+    return [*verdicts, *guardrail]
 
 
 def replay(nights: Iterable[MeasuredNight], rules: Gate) -> list[list[Verdict]]:
@@ -106,34 +131,37 @@ def replay(nights: Iterable[MeasuredNight], rules: Gate) -> list[list[Verdict]]:
     return judged
 
 
-def _judge(
-    metric: str,
-    grounds: Grounds,
-    earlier: Earlier,
-    deciding: Sequence[Verdict],
-    lineage: Lineage,
-) -> list[Verdict]:
-    """Judge one metric.
+def _guarded(fit: Iterable[Measured], grounds: Grounds) -> list[Measured]:
+    """Return the CPU time of the executors of queries that the CPU time of tasks decides."""
+    by_tasks = {one.query for one in fit if one.metric in FALLS_BACK}
+    return [
+        one
+        for one in grounds.night.measured
+        if one.query in by_tasks
+        and one.metric == FALLS_BACK[grounds.rules.metric]
+        and grounds.objection(one) is None
+    ]
 
-    Args:
-        metric: Its name.
-        grounds: What the results and the hosts of the night allow to be said.
-        earlier: The verdicts of earlier nights.
-        deciding: The verdicts on the metric that decides, if that is judged already.
-        lineage: The accepted builds.
-    """
-    measured = [one for one in grounds.night.measured if one.metric == metric]
+
+def _rounds_read(rounds: MeasuredRounds) -> dict[str, int]:
+    """Return by query how many rounds the metric that decides has read."""
+    return {one.query: read for one, read in zip(rounds.fit, rounds.read, strict=True)}
+
+
+def _past(fit: Sequence[Measured], earlier: Earlier, rules: Gate) -> Past:
+    """Return what earlier nights say of queries by the metrics of tonight."""
+    return Past(earlier, {one.query: one.metric for one in fit}, rules.mode)
+
+
+def _with_ground(
+    measured: Iterable[Measured], grounds: Grounds
+) -> tuple[list[Verdict], list[Measured]]:
+    """Return verdicts on what cannot be judged, and what can."""
     objections = [(one, grounds.objection(one)) for one in measured]
     verdicts = [
         _with_medians(grounds.without(one, *why), one) for one, why in objections if why is not None
     ]
-    fit = [one for one, why in objections if why is None]
-    if not fit:
-        return verdicts
-    past = Past(earlier, metric, grounds.rules.mode)
-    if metric == grounds.rules.metric:
-        return verdicts + judge_deciding(fit, grounds, past, lineage)
-    return verdicts + judge_informing(fit, grounds, past, deciding)
+    return verdicts, [one for one, why in objections if why is None]
 
 
 def _with_medians(verdict: Verdict, measured: Measured, rounds: int = 1) -> Verdict:
@@ -151,11 +179,14 @@ def _with_medians(verdict: Verdict, measured: Measured, rounds: int = 1) -> Verd
 
 def _absent(grounds: Grounds, judged: set[str]) -> list[Verdict]:
     """Return verdicts on queries that should be there and have no figure that decides."""
-    night, metric = grounds.night, grounds.rules.metric
+    night = grounds.night
+    invalid = {query: (Value.INVALID, reason) for query, reason in night.invalid.items()}
     return [
-        grounds.blank(query, metric, Value.INVALID, night.invalid[query])
-        if query in night.invalid
-        else grounds.blank(query, metric, Value.MISSING, night.missing.get(query, "not measured"))
+        grounds.blank(
+            query,
+            grounds.metric(query),
+            *invalid.get(query, (Value.MISSING, night.missing.get(query, "not measured"))),
+        )
         for query in _all_queries(night)
         if query not in judged
     ]
@@ -166,19 +197,14 @@ def _all_queries(night: MeasuredNight) -> list[str]:
     return list(dict.fromkeys((*night.expected, *measured, *night.invalid, *night.missing)))
 
 
-def judge_deciding(
-    fit: Sequence[Measured], grounds: Grounds, past: Past, lineage: Lineage
-) -> list[Verdict]:
+def judge_deciding(rounds: MeasuredRounds, lineage: Lineage) -> list[Verdict]:
     """Judge the metric that decides: each query by its rounds, drift, creep, and the suite.
 
     Args:
-        fit: The queries that have ground for a verdict.
-        grounds: What the results and the hosts of the night allow to be said.
-        past: The verdicts of earlier nights.
+        rounds: The queries that have ground for a verdict.
         lineage: The accepted builds.
     """
-    rules = grounds.rules
-    rounds = MeasuredRounds(fit, grounds, past)
+    fit, grounds, rules = rounds.fit, rounds.grounds, rounds.grounds.rules
     decision = rounds.decide()
     final, bounds = decision.final, decision.bounds
     smallest = smallest_seen(final, decision.usual, rules, bounds)
@@ -206,6 +232,65 @@ def judge_deciding(
     return verdicts + [_suite_creep(each, decision, chains, lineage, rules) for each in suite]
 
 
+def judge_guardrail(
+    fit: Sequence[Measured],
+    grounds: Grounds,
+    past: Past,
+    read: Mapping[str, int],
+    deciding: Sequence[Verdict],
+) -> list[Verdict]:
+    """Judge all CPU time of the executors where the CPU time of tasks decides.
+
+    It decides a query that is slower by it, and not by the CPU time of tasks; else it informs.
+
+    Args:
+        fit: The queries that have ground for a verdict.
+        grounds: What the results and the hosts of the night allow to be said.
+        past: The verdicts of earlier nights on this metric.
+        read: By query, the rounds that the metric that decides has read.
+        deciding: Tonight's verdicts on that metric.
+    """
+    if not fit:
+        return []
+    rounds = MeasuredRounds(fit, grounds, past)
+    seen = rounds.guard(read)
+    rules, half, evidence = rounds.rules, seen.final.half, seen.final.beyond(0.0)
+    values = {verdict.query: verdict.value for verdict in deciding}
+    verdicts = []
+    for place, one in enumerate(fit):
+        shift, width = float(seen.final.shift[place]), float(half[place])
+        noise = float(seen.final.noise[place])
+        needed = max(rules.guardrail_z * noise, math.log1p(rules.matters))
+        verdict = replace(
+            _with_numbers(one, log_ratios([one.pairs])[0], grounds),
+            noise=float(seen.first.noise[place]),
+            fresh_pairs=int(seen.fresh[place]),
+            mde=change_of(needed + SEEN * noise),
+            ratio=ratio_of(shift),
+            lo=ratio_of(shift - width),
+            hi=ratio_of(shift + width),
+        )
+        count, value = int(seen.pairs[place]), values.get(one.query)
+        if seen.confirmed[place] and value is not Value.REGRESSION:
+            reason = f"{_more_work(verdict)} in {count} pairs, {verdict.fresh_pairs} of them after"
+            reason = f"{reason} the first round; the CPU time of tasks is {value}: {_OTHER_THREADS}"
+            verdict = replace(verdict, value=Value.REGRESSION, reason=reason, decides=True)
+        else:
+            far = abs(float(evidence[place])) > rules.inform_z
+            far = far and abs(shift) > math.log1p(rules.inform_change)
+            verdict = _informed(verdict, far, value)
+        verdict = _with_medians(verdict, one, rounds.read[place])
+        verdicts.append(grounds.with_gaps(verdict, one))
+    return verdicts
+
+
+_OTHER_THREADS = "garbage collection, the compiler or other threads of the executors do more"
+
+
+def _more_work(verdict: Verdict) -> str:
+    return f"more CPU time of the executors: {_size(verdict)}"
+
+
 def judge_informing(
     fit: Sequence[Measured], grounds: Grounds, past: Past, deciding: Sequence[Verdict]
 ) -> list[Verdict]:
@@ -217,7 +302,7 @@ def judge_informing(
         past: The verdicts of earlier nights on this metric.
         deciding: Tonight's verdicts on the metric that decides.
     """
-    rules = grounds.rules
+    rules = grounds.rules.for_metrics(one.metric for one in fit)
     ratios = log_ratios([one.pairs for one in fit])
     history = history_of(fit, grounds, past)
     usual = learn(history.shift, history.spread, history.pairs, rules.noise_floor)
@@ -409,12 +494,16 @@ def _suite_creep(
 def _informed(verdict: Verdict, beyond: bool, deciding: Value | None) -> Verdict:
     if not beyond:
         return replace(verdict, reason=f"{_size(verdict)}, {verdict.mde:.1%} could be seen")
-    shift = verdict.shift or 0.0
+    shift = math.log(verdict.ratio or 1.0)
     way = f"{'more' if shift > 0 else 'less'}: {_size(verdict)}"
     if not metric_of(verdict.metric).worse(shift):
         return replace(verdict, value=Value.FASTER, reason=way)
-    waits = deciding in (Value.OK, Value.FASTER)
-    cause = ", CPU time is not: it waits for something" if waits else ""
+    unchanged = deciding in (Value.OK, Value.FASTER)
+    cause = ""
+    if unchanged and verdict.metric == CPU:
+        cause = f", the CPU time of tasks is not: {_OTHER_THREADS}"
+    elif unchanged:
+        cause = ", CPU time is not: it waits for something"
     return replace(verdict, value=Value.WATCH, reason=f"{way}{cause}")
 
 
@@ -426,7 +515,7 @@ def _judge_suite(decision: Decision, grounds: Grounds) -> list[Verdict]:
         return []
     shift, noise = float(decision.suite_shift), float(decision.suite_noise)
     verdict = replace(
-        grounds.blank(SUITE, rules.metric, Value.OK, ""),
+        grounds.blank(SUITE, grounds.metric(SUITE), Value.OK, ""),
         ratio=ratio_of(shift),
         lo=ratio_of(shift - WIDTH * noise),
         hi=ratio_of(shift + WIDTH * noise),

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nexmark.model import CONFIRMED, SUITE, Mode, grouped
+from nexmark.model import CONFIRMED, FALLS_BACK, SUITE, Mode, grouped
 from nexmark.verdict.location import EFFICIENCY, Array, nan_median
 from nexmark.verdict.verdict import Verdict
 
@@ -149,21 +149,32 @@ class Learned:
 
 
 class Past:
-    """Earlier verdicts on one metric in one mode, by query and oldest first."""
+    """Earlier verdicts on one metric of each query in one mode, oldest first."""
 
-    def __init__(self, earlier: Earlier, metric: str, mode: Mode) -> None:
-        """Keep what was measured; verdicts without numbers teach nothing."""
-        rows = [
-            verdict
-            for night in earlier
-            for verdict in night
-            if (verdict.metric, verdict.mode) == (metric, mode)
-        ]
-        self._suite_changed = {
-            verdict.night for verdict in rows if verdict.query == SUITE and _changed(verdict)
+    def __init__(self, earlier: Earlier, metrics: Mapping[str, str], mode: Mode) -> None:
+        """Keep what was measured; verdicts without numbers teach nothing.
+
+        Args:
+            earlier: The verdicts of earlier nights.
+            metrics: The metric of each query.
+            mode: How the nights were judged.
+        """
+        of_mode = [verdict for night in earlier for verdict in night if verdict.mode == mode]
+        changed = {
+            (verdict.night, verdict.query): verdict.metric
+            for verdict in of_mode
+            if _changed(verdict)
+        }
+        self._suite_changed = {night for night, query in changed if query == SUITE}
+        self._changed = {
+            of_night
+            for of_night, metric in changed.items()
+            if metric in _alike(metrics.get(of_night[1], ""))
         }
         known = (
-            verdict for verdict in rows if verdict.query != SUITE and verdict.shift is not None
+            verdict
+            for verdict in of_mode
+            if verdict.shift is not None and metrics.get(verdict.query) == verdict.metric
         )
         self._rows = grouped(known, lambda row: row.query)
         names = dict.fromkeys(night[0].night for night in earlier if night)
@@ -172,7 +183,12 @@ class Past:
     def history(self, queries: Sequence[str], baseline: Mapping[str, str], nights: int) -> Learned:
         """Return the last ``nights`` nights of each query, (queries, nights), NaN in front."""
         same = (
-            [row for row in self._rows.get(query, ()) if not _changed(row)] for query in queries
+            [
+                row
+                for row in self._rows.get(query, ())
+                if (row.night, row.query) not in self._changed
+            ]
+            for query in queries
         )
         series = [rows[-nights:] for rows in same]
         slower, faster = zip(
@@ -201,6 +217,12 @@ class Past:
         if not rows or rows[-1].baseline_build != baseline:
             return 0.0, 0.0
         return rows[-1].drift_slower, rows[-1].drift_faster
+
+
+def _alike(metric: str) -> tuple[str, ...]:
+    """Return the metrics by which a change of a query is a change by this one, too."""
+    both = next((each for each in FALLS_BACK.items() if metric in each), ())
+    return (metric, *both)
 
 
 def _changed(verdict: Verdict) -> bool:

@@ -53,7 +53,7 @@ def slower(ratio: float, cv: float = 0.02) -> tuple[Pair, ...]:
 def rounds_read(some: MeasuredNight) -> int:
     """How many rounds of q5 the gate reads."""
     grounds = Grounds(some, RULES)
-    past = Past(earlier(), RULES.metric, RULES.mode)
+    past = Past(earlier(), {one.query: one.metric for one in some.measured}, RULES.mode)
     rounds = MeasuredRounds(some.measured, grounds, past)
     rounds.decide()
     return rounds.read[[one.query for one in some.measured].index("q5")]

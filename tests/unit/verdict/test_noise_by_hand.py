@@ -119,7 +119,7 @@ def test_the_suite_learns_from_a_night_in_which_queries_had_changed_but_not_itse
         [_row("n1", "q0", 0.9, changed), _row("n1", "q1", 0.5), _row("n1", SUITE, 0.5)],
         [_row("n2", "q0", 0.4), _row("n2", "q1", 0.4), _row("n2", SUITE, 0.4, changed)],
     ]
-    found = Past(nights, CPU, "paired").history(["q0", "q1"], {}, 3)
+    found = Past(nights, dict.fromkeys(("q0", "q1"), CPU), "paired").history(["q0", "q1"], {}, 3)
     np.testing.assert_allclose(found.suite, [math.nan, 0.2, 0.5])
     np.testing.assert_allclose(found.shift, [[math.nan, 0.1, 0.4], [0.3, 0.5, 0.4]])
 
@@ -127,6 +127,8 @@ def test_the_suite_learns_from_a_night_in_which_queries_had_changed_but_not_itse
 def test_a_night_without_a_figure_is_none_of_the_last_nights_and_leaves_the_drift() -> None:
     drift = {"drift_slower": 3.0, "drift_faster": 1.0}
     nights = [[_row("n0", "q5", 0.1, **drift)], [_row("n1", "q5", None, Value.INVALID)]]
-    found = Past(nights, CPU, "paired").history(["q5", "new"], {"q5": "n0"}, 1)
+    found = Past(nights, dict.fromkeys(("q5", "new"), CPU), "paired").history(
+        ["q5", "new"], {"q5": "n0"}, 1
+    )
     np.testing.assert_allclose(found.shift, [[0.1], [math.nan]])
     assert (found.drift.slower.tolist(), found.drift.faster.tolist()) == ([3.0, 0.0], [1.0, 0.0])
