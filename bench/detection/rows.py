@@ -74,9 +74,11 @@ def line(
         all_of_it: All nights with this cause, also `judged`: their pairs show its true effect.
     """
     runs = list(dict.fromkeys(done.run for done in all_of_it))
-    true, wall = (effect(store, runs, query, metric) for metric in (CPU, WALL))
-    rows = {row.metric: row for row in store.verdicts(judged.run) if row.query == query}
-    verdict, clock = rows.get(CPU), rows.get(WALL)
+    rows = [row for row in store.verdicts(judged.run) if row.query == query]
+    verdict = next((row for row in rows if row.decides), None)
+    clock = next((row for row in rows if row.metric == WALL), None)
+    metrics = (verdict.metric if verdict else CPU, WALL)
+    true, wall = (effect(store, runs, query, metric) for metric in metrics)
     pairs = f"{verdict.pairs}+{verdict.fresh_pairs}" if verdict else "-"
     text = _LINE.format(
         name,

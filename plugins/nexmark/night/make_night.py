@@ -15,7 +15,7 @@ from nexmark.config.document import place_of, problem_of
 from nexmark.config.fields import KNOWN_QUERIES, SparkConf
 from nexmark.config.models import BUILD_DAG_ID, SIGNOFF_DAG_ID
 from nexmark.errors import NexmarkError, suggest
-from nexmark.model import Mode
+from nexmark.model import CPU, Mode
 from nexmark.night.kinds import kind_of
 from nexmark.night.night_plan import Night
 from nexmark.night.params import NightParams
@@ -196,6 +196,8 @@ def _gate(gate: Gate, workload: Workload, asked: NightParams) -> Gate:
         problem = f"nights in mode {mode} measure no second build; leave out mode, or against"
         raise NexmarkError(f"against: {problem}")
     changes: dict[str, object] = {"mode": mode}
+    if mode == Mode.BOUNDS:
+        changes["metric"] = CPU
     if asked.build:
         changes["self_test"] = 0.0
     if asked.budget_minutes:

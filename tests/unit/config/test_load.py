@@ -550,7 +550,7 @@ def test_an_engine_takes_spark_confs_of_any_plain_type(conf: Path) -> None:
         ("gate.yaml", "max_ratio: 1.15", "max_ratio: 0.9", "max_ratio", "greater than 1"),
         ("gate.yaml", "max_ratio: 1.15", "max_ratio: .nan", "max_ratio", "finite"),
         ("gate.yaml", "  smoke: 1.5", "  smok: 1.5", "smok", "did you mean 'smoke'?"),
-        ("gate.yaml", "version: 9", "version: 9\nqueries: {q99: 2.0}", "q99", "unknown query"),
+        ("gate.yaml", "version: 10", "version: 10\nqueries: {q99: 2.0}", "q99", "unknown query"),
         ("gate.yaml", "mode: paired", "mode: both", "mode", "'bounds' or 'paired'"),
         ("gate.yaml", "{smoke: bounds,", "{smoke: bound,", "modes.smoke", "'bounds' or 'paired'"),
         ("gate.yaml", "rounds: [3, 2,", "rounds: [3, 0,", "rounds.1", "greater than or equal to 1"),
@@ -561,7 +561,13 @@ def test_an_engine_takes_spark_confs_of_any_plain_type(conf: Path) -> None:
         ("gate.yaml", "confirm_z: 1.0", "confirm_zed: 1.0", "confirm_zed", "'confirm_z'?"),
         ("gate.yaml", "canary_bound: 0.50", "canary_bound: 0.01", None, "canary_unsteady is 0.05"),
         ("gate.yaml", "history_nights: 60", "history_nights: 9", "history_nights", "equal to 10"),
-        ("gate.yaml", "cpu_s_per_mevent", "cpu", "metric", "'cpu_s_per_mevent'"),
+        (
+            "gate.yaml",
+            "metric: task_cpu_s_per_mevent",
+            "metric: cpu",
+            "metric",
+            "'cpu_s_per_mevent'",
+        ),
     ],
 )
 def test_a_mistake_is_one_line_with_file_line_key_and_remedy(

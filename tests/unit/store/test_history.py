@@ -107,7 +107,7 @@ def test_builds_hosts_and_figures(store: Store) -> None:
     runs = [web_nights.record(store, number) for number in (1, 2)]
     new, old = history.builds(store, [DAG])
     assert (new.id, new.nights, old.id, old.nights) == (NEW.id, 2, OLD.id, 3)
-    figures = history.figures(store, runs, "cpu_s_per_mevent")
+    figures = history.figures(store, runs, ["cpu_s_per_mevent"])
     assert len(figures) == 4
     assert {x.baseline_build for x in figures} == {OLD.id}
     assert all(x.candidate for x in figures)
