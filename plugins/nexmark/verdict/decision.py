@@ -65,6 +65,8 @@ Picked: TypeAlias = tuple[NDArray[np.intp], ...]
 More: TypeAlias = Callable[[Picked, int], Array]
 """Measures (or reads) a round (its number, from 2) of the queries that go on and of nobody else:
 (k, m) log ratios, NaN where a pair is not there."""
+UNREAD = math.inf
+"""Among the log ratios of a query: the host broke in the round; the query goes on without it."""
 
 
 @dataclass(frozen=True)
@@ -482,7 +484,7 @@ def decide(
         picked = np.nonzero(going)
         if picked[0].size == 0:
             break
-        pairs = more(picked, number)
+        pairs, still = read_round(more(picked, number), picked, going)
         wider = np.full((*ratios.shape[:-1], pairs.shape[-1]), np.nan)
         wider[picked] = pairs
         ratios = np.concatenate([ratios, wider], axis=-1)
@@ -499,12 +501,28 @@ def decide(
             added[picked],
         )
         final = final.with_(picked, seen)
-        going = np.zeros_like(going)
+        going = still
         going[picked] = seen.goes_on
     suite = _suite(first, final, history, rules.noise_floor)
     drift = advance(history.drift, first.shift, first.noise, rules)
     sides = drift_side(drift, rules), suite_side(*suite, rules)
     return Decision(usual, bounds, first, final, drift, *suite, *sides, going)
+
+
+def read_round(
+    pairs: Array, picked: Picked, going: NDArray[np.bool_]
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Return the pairs of a round that can be read, and the queries that go on without them.
+
+    Args:
+        pairs: The log ratios of the picked queries, (k, m).
+        picked: The queries that were measured.
+        going: Those that have gone on to this round by the metric that asks.
+    """
+    unread = np.isinf(pairs).any(axis=-1)
+    still = np.zeros_like(going)
+    still[picked] = unread
+    return np.where(unread[..., None], np.nan, pairs), still & going
 
 
 def _suite(first: Look, final: Look, history: Learned, floor: float) -> tuple[Array, Array]:

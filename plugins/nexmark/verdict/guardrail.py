@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nexmark.config import Gate
-from nexmark.verdict.decision import Estimate, More, confirms, estimate
+from nexmark.verdict.decision import Estimate, More, confirms, estimate, read_round
 from nexmark.verdict.location import Array, agree, count_of
 from nexmark.verdict.moderation import moderate
 from nexmark.verdict.noise import Learned, learn
@@ -76,7 +76,7 @@ def guard(
         picked = np.nonzero((going | (read >= number)) & ~confirmed)
         if picked[0].size == 0:
             break
-        pairs = more(picked, number)
+        pairs, still = read_round(more(picked, number), picked, going)
         wider = np.full((*ratios.shape[:-1], pairs.shape[-1]), np.nan)
         wider[picked] = pairs
         ratios = np.concatenate([ratios, wider], axis=-1)
@@ -85,7 +85,7 @@ def guard(
         final = estimate(ratios, tonight, usual, added)
         alone = confirms(ratios[..., size:], np.ones_like(widening), tonight, usual, rules, added)
         confirmed |= measured & _is_slower(final, rules) & alone
-        going = measured & _looks_slower(final, rules) & ~confirmed
+        going = still | (measured & _looks_slower(final, rules) & ~confirmed)
     pairs, fresh = count_of(ratios), count_of(ratios[..., size:])
     return Guarded(first, final, pairs, fresh, confirmed, going)
 

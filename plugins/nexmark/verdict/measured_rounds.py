@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from nexmark.verdict.decision import Decision, Picked, decide
+from nexmark.verdict.decision import UNREAD, Decision, Picked, decide
 from nexmark.verdict.eligibility import Grounds
 from nexmark.verdict.guardrail import Guarded, guard
 from nexmark.verdict.location import Array
@@ -16,21 +17,25 @@ from nexmark.verdict.noise import Learned, Past
 class MeasuredRounds:
     """The pairs of queries that have ground for a verdict, with the hosts and the history.
 
-    ``read`` counts by query the rounds that the last ``decide`` read.
+    ``read`` has by query the last round that the last ``decide`` or ``guard`` read, ``lost`` the
+    rounds that it wanted to read, and why their pairs say nothing. ``fit`` is without these pairs.
     """
 
     def __init__(self, fit: Sequence[Measured], grounds: Grounds, past: Past) -> None:
         """Take the queries, what is known of their hosts, and the verdicts of earlier nights."""
-        self.fit, self.grounds = fit, grounds
+        self._unread = [_unread(one, grounds) for one in fit]
+        self.fit = [_readable(*both) for both in zip(fit, self._unread, strict=True)]
+        self.grounds = grounds
         self.rules = grounds.rules.for_metrics(one.metric for one in fit)
         self.first = log_ratios([(*one.before, *one.pairs) for one in fit])
         self.history = history_of(fit, grounds, past)
         self.read = [1] * len(fit)
+        self.lost: list[dict[int, str]] = [{} for _ in fit]
 
     def decide(self, last: int | None = None) -> Decision:
         """Judge by all rounds, or up to the ``last`` one."""
         fit, grounds = self.fit, self.grounds
-        self.read = [1] * len(fit)
+        self.read, self.lost = [1] * len(fit), [{} for _ in fit]
         return decide(
             self.first,
             self.history,
@@ -46,7 +51,7 @@ class MeasuredRounds:
     def guard(self, read: Mapping[str, int], last: int | None = None) -> Guarded:
         """Return what the guardrail says, with the rounds that the metric that decides has read."""
         fit, grounds = self.fit, self.grounds
-        self.read = [1] * len(fit)
+        self.read, self.lost = [1] * len(fit), [{} for _ in fit]
         return guard(
             self.first,
             self.history,
@@ -64,12 +69,26 @@ class MeasuredRounds:
         for place in picked[0]:
             one = self.fit[place]
             pairs = one.of_round(number)
-            if pairs and not self.grounds.doubt(one, number):
+            if pairs:
                 self.read[place] = number
-                rows.append(pairs)
-            else:
-                rows.append(())
-        return log_ratios(rows)
+            rows.append(pairs)
+        ratios = log_ratios(rows)
+        unread = [number in self._unread[place] for place in picked[0]]
+        for place in picked[0][unread]:
+            self.lost[place][number] = self._unread[place][number]
+        return np.column_stack([ratios, np.where(unread, UNREAD, math.nan)])
+
+
+def _unread(one: Measured, grounds: Grounds) -> dict[int, str]:
+    """Return by round why its pairs say nothing: the host broke meanwhile."""
+    numbers = range(2, len(one.later) + 2)
+    return {number: why for number in numbers if (why := grounds.doubt(one, number))}
+
+
+def _readable(one: Measured, unread: Mapping[int, str]) -> Measured:
+    """Return the pairs without the rounds that cannot be read."""
+    later = (() if number in unread else pairs for number, pairs in enumerate(one.later, 2))
+    return replace(one, later=tuple(later))
 
 
 def log_ratios(rows: Sequence[Sequence[Pair]]) -> Array:

@@ -400,13 +400,11 @@ def _judged(
 
 def _said_of_rounds(verdict: Verdict, rounds: MeasuredRounds, place: int) -> Verdict:
     """Return the verdict with why the pairs of a later round were not read."""
-    one = rounds.fit[place]
-    following = rounds.read[place] + 1
-    doubt = rounds.grounds.doubt(one, following)
-    if not doubt or verdict.value in (Value.OK, Value.REGRESSION, Value.FASTER):
+    lost = rounds.lost[place]
+    if not lost or verdict.value in (Value.OK, Value.REGRESSION, Value.FASTER):
         return verdict
-    why = f"the pairs of round {following} say nothing: {doubt}"
-    return replace(verdict, reason=f"{verdict.reason}; {why}")
+    why = (f"the pairs of round {number} say nothing: {doubt}" for number, doubt in lost.items())
+    return replace(verdict, reason="; ".join([verdict.reason, *why]))
 
 
 def _said_of_host(verdict: Verdict, one: Measured, grounds: Grounds) -> Verdict:

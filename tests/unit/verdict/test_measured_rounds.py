@@ -94,11 +94,11 @@ class TestWhatIsRead:
 
 class TestBrokenHost:
     def test_rounds_before_the_one_in_which_the_host_broke_count(self) -> None:
-        """And those after it are not read: the gate stops where it had nothing to look at."""
+        """And its own pairs do not."""
         wide = slower(1.02, cv=0.3)
         two = verdict(of_q5(wide, wide), **OPTIONS)
-        found = verdict(broke_in(of_q5(wide, wide, WILD, WILD), 3), **OPTIONS)
-        assert rounds_read(broke_in(of_q5(wide, wide, WILD, WILD), 3)) == 2
+        found = verdict(broke_in(of_q5(wide, wide, WILD), 3), **OPTIONS)
+        assert rounds_read(broke_in(of_q5(wide, wide, WILD), 3)) == 2
         assert (found.value, found.red) == (Value.UNDECIDED, False)
         assert (found.ratio, found.lo, found.hi) == (two.ratio, two.lo, two.hi)
         assert (found.pairs, found.fresh_pairs) == (5, 5)
@@ -115,7 +115,16 @@ class TestBrokenHost:
         some = of_q5(slower(1.12), slower(1.12), WILD)
         assert verdict(broke_in(some, 3), **OPTIONS) == verdict(some, **OPTIONS)
 
-    def test_the_next_round_is_not_measured_where_this_one_was_lost(self) -> None:
+    def test_the_next_round_is_measured_where_this_one_was_lost(self) -> None:
         some = broke_in(of_q5(slower(1.12), slower(1.12)), 2)
         assert going_on(some, earlier(), RULES, 2) == ["q5"]
-        assert going_on(some, earlier(), RULES, 3) == []
+        assert going_on(some, earlier(), RULES, 3) == ["q5"]
+
+    def test_the_round_after_the_lost_one_decides(self) -> None:
+        some = broke_in(of_q5(slower(1.12), WILD, slower(1.12)), 2)
+        found, usual = (
+            verdict(each, **OPTIONS) for each in (some, of_q5(slower(1.12), slower(1.12)))
+        )
+        assert rounds_read(some) == 3
+        assert (found.value, found.fresh_pairs) == (Value.REGRESSION, usual.fresh_pairs)
+        assert (found.candidate, found.ratio) == (usual.candidate, usual.ratio)
