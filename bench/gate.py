@@ -83,7 +83,7 @@ CREEP_NIGHTS = 240
 class WorldTally:
     """Rates of one world: alarms per night, detection as shares, cost relative to one arm.
 
-    ``broken`` nights are INVALID for the host, ``guarded`` those of the ``alarms`` that the
+    ``broken`` nights are INVALID for the host, ``guarded`` are the ``alarms`` that the
     guardrail alone has given. ``garbage`` is what it finds, as ``detected``. ``suite_found`` is the
     share of first nights with a red suite when all queries are ``SUITE_EFFECT`` slower.
     ``detected`` has (first night, within a week, within a week with WATCH) by effect.

@@ -89,7 +89,7 @@ def report(figures: Mapping[tuple[int, str], Run]) -> None:
 def prior_line(figures: Mapping[tuple[int, str], Run], heap: str = "usual") -> str:
     """Return what pairs of all queries differ by; '' if no query has three pairs.
 
-    It is what the gate believes of a query of which nothing is known: the root mean square of the
+    It is what the gate believes of a query that it knows nothing of: the root mean square of the
     deviations of the queries, by all CPU time of the executors and by the tasks'. The correlation
     is the mean of the queries'.
 
