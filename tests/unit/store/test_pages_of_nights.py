@@ -169,14 +169,14 @@ def test_figures_are_of_the_metric_and_the_nights_and_not_of_the_suite(store: St
     wall = replace(OK, metric="wall_s", decides=False)
     store.record_verdicts(run, [fresh, wall, replace(OK, query=SUITE)])
     judged(store, 2)
-    (found,) = history.figures(store, [run], CPU)
+    (found,) = history.figures(store, [run], [CPU])
     assert found == replace(fresh, night=run)
 
 
 def test_figures_are_of_the_newest_night_and_gate_first(store: Store) -> None:
     runs = [judged(store, number) for number in (2, 1)]
     store.record_verdicts(runs[0], [replace(OK, gate_version=3, noise=0.5)])
-    found = history.figures(store, runs, CPU)
+    found = history.figures(store, runs, [CPU])
     assert [(x.night, x.noise) for x in found] == [
         (runs[0], 0.5),
         (runs[0], 0.02),
