@@ -36,7 +36,7 @@ def test_what_is_shipped_loads() -> None:
 
 def test_a_gate_file_may_leave_most_out(conf: Path) -> None:
     """It is the shipped gate in all that it leaves out."""
-    (conf / "gate.yaml").write_text("version: 9\nmetric: cpu_s_per_mevent\nmax_ratio: 1.15\n")
+    (conf / "gate.yaml").write_text("version: 10\nmetric: task_cpu_s_per_mevent\nmax_ratio: 1.15\n")
     short = load(conf).gate
     assert short == load().gate.model_copy(update={"workloads": {}, "modes": {}})
     assert load_gate(conf / "gate.yaml") == short

@@ -88,7 +88,7 @@ class TestRows:
         """Though tonight has a steady state, the baseline had none."""
         run = record(store, night())
         medians = {"candidate": 20.0, "baseline": 10.0, "basis": "application"}
-        verdict = by_bounds("q5", Value.OK, ratio=2.0, **medians)
+        verdict = by_bounds("q5", Value.OK, metric="cpu_s_per_mevent", ratio=2.0, **medians)
         store.record_verdicts(run, [verdict])
         _, row = make_report(store, run).rows
         assert row.verdict is not None
