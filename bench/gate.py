@@ -417,8 +417,8 @@ def _head() -> list[str]:
 
 
 def _line(tally: WorldTally) -> str:
-    rates = (tally.alarms, tally.guarded, tally.suite_alarms, tally.broken)
-    rates = (*rates, tally.faster, tally.watches)
+    false = (tally.alarms, tally.guarded, tally.suite_alarms, tally.broken)
+    rates = (*false, tally.faster, tally.watches)
     text = f"{tally.world:<40}" + "".join(f"{rate:>9.4f}" for rate in rates)
     text += f"{tally.cost:>9.2f}{tally.moved_alarms:>9.3f}{100 * tally.suite_found:>8.0f}%"
     for shares in (tally.garbage, *tally.detected):

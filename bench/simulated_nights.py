@@ -193,7 +193,7 @@ class PairedSuites:
             self._pairs(rules.rounds[0], _Truth(quiet, quiet, quiet)) for _ in range(self._nights)
         ]
         unknown = np.full((2, suites, QUERIES, rules.rounds[0]), np.nan)
-        nights = np.stack(steady or [unknown], axis=1)
+        nights = np.stack([np.stack(night) for night in steady] or [unknown], axis=1)
         self._shift, self._all_shift = np.moveaxis(hodges_lehmann(nights), 1, -1)
         self._spread, self._all_spread = np.moveaxis(spread(nights), 1, -1)
         self._stretches = np.zeros(max(self._nights, 1), dtype=np.int_)

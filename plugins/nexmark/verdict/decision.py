@@ -519,7 +519,7 @@ def read_round(
         picked: The queries that were measured.
         going: Those that have gone on to this round by the metric that asks.
     """
-    unread = np.isinf(pairs).any(axis=-1)
+    unread: NDArray[np.bool_] = np.asarray(np.isinf(pairs).any(axis=-1))
     still = np.zeros_like(going)
     still[picked] = unread
     return np.where(unread[..., None], np.nan, pairs), still & going
