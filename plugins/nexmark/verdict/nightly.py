@@ -61,7 +61,7 @@ def going_on(night: MeasuredNight, earlier: Earlier, rules: Gate, number: int) -
             if goes_on:
                 going[one.query] = max(going[one.query], float(by_it))
     open_before = {one.query: bool(one.before) for one in fit}
-    going_on = [query for query, found in going.items() if found > -math.inf]
+    going_on = [query for query, urgency in going.items() if urgency > -math.inf]
     return sorted(going_on, key=lambda query: (not open_before[query], -going[query]))
 
 
