@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from nexmark.config import Gate
 from nexmark.example.noise import RunNoise
 from nexmark.model import CPU, TASK_CPU
-from nexmark.verdict.baseline_chain import creeps, wild
+from nexmark.verdict.baseline_chain import WILD, creeps
 from nexmark.verdict.decision import Decision, Picked, decide, drift_side
 from nexmark.verdict.guardrail import Guarded, guard
 from nexmark.verdict.location import Array, hodges_lehmann, spread
@@ -344,7 +344,7 @@ class PairedSuites:
 def _link(decision: Decision) -> tuple[Array, Array]:
     """Return shift and deviation of the link that a night is, as ``link_of`` does."""
     first, final = decision.first, decision.final
-    taken = wild(first.shift, first.noise) & (final.fresh >= MIN_FRESH_PAIRS)
+    taken = (np.abs(first.shift) > WILD * first.noise) & (final.fresh >= MIN_FRESH_PAIRS)
     shift = np.where(taken, final.shift, first.shift)
     return shift, np.where(taken, final.noise, first.noise)
 

@@ -27,7 +27,7 @@ from nexmark.config.fields import STANDARD_QUERIES
 from nexmark.store import Store, open_store
 from nexmark.web.auth import AirflowAccess
 
-LIMIT_MS = 300
+LIMIT_MS = 150
 """The most CPU time of the server for a page, in milliseconds."""
 SITE_S, SITE_MB = 60, 100
 """The most time and room of a site of 400 nights."""

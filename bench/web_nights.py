@@ -35,7 +35,7 @@ Row = dict[str, Any]
 """A row of the database by the names of its columns."""
 
 
-def fill(store: Store, nights: int, queries: Sequence[str], pairs: int) -> str:
+def fill(store: Store, nights: int, queries: Sequence[str], pairs: int, engines: int = 1) -> str:
     """Write nights of pairs into an empty database; return the name of the newest night.
 
     They are written in bulk: it would take half an hour to record them one by one, as real nights
@@ -46,6 +46,7 @@ def fill(store: Store, nights: int, queries: Sequence[str], pairs: int) -> str:
         nights: The number of nights.
         queries: The queries of each night.
         pairs: The number of pairs of each query.
+        engines: The number of engines; they have their nights in turns.
     """
     chance = random.Random(1)
     with store._writing() as session:
@@ -53,11 +54,16 @@ def fill(store: Store, nights: int, queries: Sequence[str], pairs: int) -> str:
         session.bulk_insert_mappings(BuildRow.__mapper__, map(_build, builds))
         session.bulk_insert_mappings(PlanRow.__mapper__, [_plan(query) for query in queries])
     for number in range(nights):
-        rows = _night(number, builds, queries, pairs, number >= nights - 3, chance)
+        red = number >= nights - 3
+        rows = _night(number, number % engines, builds, queries, pairs, red, chance)
         with store._writing() as session:
             for model, mappings in rows:
                 session.bulk_insert_mappings(model.__mapper__, mappings)
-    return f"{DAG}/{_run_id(nights - 1)}"
+    return f"{_dag((nights - 1) % engines)}/{_run_id(nights - 1)}"
+
+
+def _dag(engine: int) -> str:
+    return f"{DAG[:-1]}{engine}"
 
 
 def _run_id(number: int) -> str:
@@ -81,6 +87,7 @@ def _plan(query: str) -> Row:
 
 def _night(
     number: int,
+    engine: int,
     builds: Sequence[str],
     queries: Sequence[str],
     pairs: int,
@@ -91,6 +98,7 @@ def _night(
 
     Args:
         number: The number of the night, from 0.
+        engine: The number of its engine, from 0.
         builds: The ids of all builds; each is the candidate of ten nights.
         queries: The queries.
         pairs: The number of pairs of each query.
@@ -98,8 +106,10 @@ def _night(
         chance: Draws the noise of the figures.
     """
     build, old = builds[number // 10], builds[max(0, number // 10 - 1)]
-    run, started = f"{DAG}/{_run_id(number)}", STARTED + timedelta(days=number)
-    yield NightRow, [_night_row(run, number, build, old, queries, pairs, started)]
+    run, started = f"{_dag(engine)}/{_run_id(number)}", STARTED + timedelta(days=number)
+    of_engine = {"dag_id": _dag(engine), "engine": f"spark-4.3.{engine}"}
+    night = _night_row(run, number, build, old, queries, pairs, started)
+    yield NightRow, [night | of_engine]
     repetitions: list[Row] = []
     series: list[Row] = []
     first = 1 + number * len(queries) * pairs * 2

@@ -66,7 +66,9 @@ _IN_TEXT = (
 
 #: Every match of these contains it. Most texts do not, so one cheap search is enough for them.
 _LIKELY = re.compile(
-    r"[:=]|bearer|akia|asia|eyj|gh[pousr]_|glpat-|xox|hooks\.slack|begin [a-z ]*private", re.I
+    rf"://|{_ASSIGNED}|bearer|akia|asia|eyj|gh[pousr]_|glpat-|xox|hooks\.slack"
+    r"|begin [a-z ]*private",
+    re.I,
 )
 
 

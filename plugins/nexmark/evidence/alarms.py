@@ -41,8 +41,9 @@ def alarm_groups(store: Store, night: NightRow, verdicts: Sequence[Verdict]) -> 
     if not red:
         return []
     tonight = [verdict for verdict in verdicts if verdict.key in red]
-    queries = {query for query, _ in red}
-    nights = [of_night for of_night in store.earlier(night.id, NIGHTS, queries) if of_night]
+    queries, metrics = {query for query, _ in red}, {metric for _, metric in red}
+    earlier_nights = store.earlier(night.id, NIGHTS, queries, metrics)
+    nights = [of_night for of_night in earlier_nights if of_night]
     builds = store.candidates(of_night[0].night for of_night in nights)
     earlier = [(builds[of_night[0].night], of_night) for of_night in nights]
     groups = group_by_first_bad([*earlier, (night.build_id, tonight)])

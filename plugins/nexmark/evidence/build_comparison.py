@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from statistics import fmean, median
 from typing import TypeAlias
 
+from nexmark.commits.source_changes import SourceChange, source_change
+from nexmark.config import load_repository
 from nexmark.evidence.night_list import RED, NightLine, lines_of, with_builds
 from nexmark.model import CPU_METRICS, QueryKey, grouped
 from nexmark.store import Store, history
@@ -50,7 +52,8 @@ class BuildComparison:
     """Two builds, with a line per query; the lines with the largest change come first.
 
     ``paired`` is the number of queries that were measured in pairs, ``mean`` the geometric mean of
-    the ratios.
+    the ratios. ``source`` is what changed in the source from the old build to the new one; None if
+    a revision is not known, or if both are the same.
     """
 
     new: MeasuredBuild
@@ -58,6 +61,7 @@ class BuildComparison:
     lines: tuple[Compared, ...]
     paired: int
     mean: float | None
+    source: SourceChange | None
 
 
 BuildLine: TypeAlias = tuple[MeasuredBuild, NightLine | None]
@@ -144,7 +148,17 @@ def compare_builds(
         lines=tuple(lines),
         paired=sum(line.paired for line in lines),
         mean=math.exp(fmean(logs)) if logs else None,
+        source=_source_change(new, old, (*new_nights, *old_nights)),
     )
+
+
+def _source_change(
+    new: MeasuredBuild, old: MeasuredBuild, nights: Sequence[ListedNight]
+) -> SourceChange | None:
+    """Return what changed between two builds; the engine of a night tells where the source is."""
+    repositories = (load_repository(engine) for engine in {night.engine: None for night in nights})
+    repository = next(filter(None, repositories), None)
+    return source_change(repository, old.revision or "", new.revision or "")
 
 
 def _verdicts(store: Store, nights: Iterable[ListedNight]) -> list[Verdict]:

@@ -53,7 +53,7 @@ def build_before(store: Store, first: NightRow, of_first: Sequence[Verdict], key
         of_first: The verdicts on this night.
         key: The query and the metric of the verdict.
     """
-    earlier = store.earlier(first.id, NIGHTS, {key.query}) if first.teaches else []
+    earlier = store.earlier(first.id, NIGHTS, {key.query}, {key.metric}) if first.teaches else []
     for verdicts in reversed(earlier):
         for verdict in verdicts:
             if verdict.key == key and not verdict.bad:

@@ -84,7 +84,8 @@ def creeps_of(
     if release is not None:
         since = [chain for chain in _chains(links, release, None) if chain.signed_off]
         chains.append(suite_chain(since, shared))
-    rows = store.accepted(night.engine, night.workload, night.cluster, at or night.started)
+    place = (night.engine, night.workload, night.cluster)
+    rows = store.accepted(*place, at or night.started, None if query == SUITE else query)
     baselines = {of_query[-1].baseline for of_query in links}
     is_last = night.build_id in {row.build_id for row in rows.values()} - baselines
     names = _names(store, links, release)

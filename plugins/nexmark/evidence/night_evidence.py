@@ -298,8 +298,9 @@ def report_of(
     ``tests`` are the self-tests by the version of the gate that judged it; None to read them.
     """
     rows, suite = rows_of(stored), stored.suite
-    upgrades = Upgrades(tuple(stored.compatibility))
     tests = gate_health.self_tests_of(store, stored) if tests is None else tests
+    upgraded = store.build_names(row.baseline_build for row in stored.compatibility)
+    upgrades = Upgrades(tuple(stored.compatibility), upgraded)
     names = store.build_names((stored.night.baselines or {}).values())
     what, why, after = summary(stored.night, rows, suite, upgrades.red, names)
     explained = attribution_lines(store, stored, rows)

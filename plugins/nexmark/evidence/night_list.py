@@ -17,6 +17,7 @@ from nexmark.store import Store, history
 from nexmark.store.accepting import EXPIRED, WITHDRAWN, states
 from nexmark.store.history import AnyNight, FilterChoices, Judged, ListedNight, Tally
 from nexmark.store.list_filter import EVERYTHING, ListFilter
+from nexmark.store.query_history import RatioPoint
 from nexmark.store.reading import of_one_moment
 from nexmark.store.table_rows import AcceptanceRow, BuildRow
 from nexmark.verdict.verdict import Verdict
@@ -84,6 +85,23 @@ def look_of(verdict: Verdict) -> ValueLook:
     """Return how a verdict looks, whether it decides or informs."""
     known = verdict.acceptance is not None
     return look(verdict.value, known=known, decides=verdict.decides)
+
+
+@dataclass(frozen=True)
+class Trail:
+    """The verdicts of some nights, the oldest first; at least one."""
+
+    points: tuple[RatioPoint, ...]
+
+    @property
+    def last(self) -> RatioPoint:
+        """The newest verdict."""
+        return self.points[-1]
+
+    @property
+    def look(self) -> ValueLook:
+        """How the newest verdict looks."""
+        return look_of(self.last.verdict)
 
 
 def legend() -> list[ValueLook]:

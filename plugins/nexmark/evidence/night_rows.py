@@ -22,7 +22,8 @@ class NightRows:
     """The rows of a night, as they were at one moment.
 
     ``verdicts`` are by the newest version of the gate that judged the night. ``acceptances`` are of
-    all nights of the same engine, workload and cluster, the oldest first.
+    all nights of the same engine, workload and cluster, the oldest first; of one query, if the rows
+    were read for one.
     """
 
     night: NightRow
@@ -57,6 +58,7 @@ def night_rows(
     night: NightRow,
     repetitions: Sequence[RepetitionRow] | None = None,
     leave_out: Sequence[str] = ("batch_list",),
+    query: str | None = None,
 ) -> NightRows:
     """Read the rows of a night in one transaction.
 
@@ -65,6 +67,7 @@ def night_rows(
         night: The night.
         repetitions: The repetitions of the night, if they are read already.
         leave_out: The columns of the repetitions that are not read, because they are large.
+        query: The query whose acceptances are read; None for all.
     """
     if repetitions is None:
         repetitions = store.repetitions(night.id, leave_out=leave_out)
@@ -75,5 +78,5 @@ def night_rows(
         validations=store.validations(night.id),
         compatibility=store.compatibility(night.id),
         canaries=store.canaries(night.id),
-        acceptances=store.acceptances(night.engine, night.workload, night.cluster),
+        acceptances=store.acceptances(night.engine, night.workload, night.cluster, query),
     )

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import nexmark_jobs
 from nexmark.attribution.explained import Attribution
+from nexmark.commits.source_changes import SourceChange
 from nexmark.config import KNOWN_QUERIES
 from nexmark.evidence import explaining
 from nexmark.evidence import pairs as paired
 from nexmark.evidence.ageing import AgedLine, aged_lines
 from nexmark.evidence.alarms import acks_for, alarm_groups, since_of
+from nexmark.evidence.changed_source import changed_source
 from nexmark.evidence.creep import Creep, creeps_of
 from nexmark.evidence.gate_health import canary_around, host_facts
 from nexmark.evidence.night_evidence import CommonEvidence, accepted_arms, builds_of
@@ -28,6 +30,7 @@ from nexmark.store import Store, history
 from nexmark.store.query_history import LevelChange, RatioPoint, lasting_changes, trail
 from nexmark.store.reading import of_one_moment
 from nexmark.store.table_rows import NightRow, RepetitionRow
+from nexmark.verdict.acks import Group
 from nexmark.verdict.verdict import Verdict
 
 NIGHTS = 400
@@ -52,13 +55,15 @@ class QuerySource:
 class QueryEvidence(CommonEvidence):
     """A query of a night; what does not exist (yet) is None or empty.
 
-    ``since`` names the build with which the alarm on the query began. ``runs`` are all repetitions
-    of the query in the night. ``points`` are its history up to this night, the oldest night first,
-    and ``changes`` the lasting changes in it. ``creeps`` sum up the changes of accepted builds.
+    ``since`` names the build with which the alarm on the query began, ``source_changes`` say what
+    changed in the source with it. ``runs`` are all repetitions of the query in the night.
+    ``points`` are its history up to this night, the oldest night first, and ``changes`` the lasting
+    changes in it. ``creeps`` sum up the changes of accepted builds.
     """
 
     query: str
     since: str
+    source_changes: tuple[SourceChange, ...]
     reproduce: str
     runs: tuple[RepetitionRow, ...]
     pairs: tuple[paired.PairOfRuns, ...]
@@ -98,7 +103,7 @@ def query_evidence(
     night: NightRow,
     query: str,
     stored: NightRows | None = None,
-    since: str | None = None,
+    group: Group | None = None,
 ) -> QueryEvidence:
     """Return all evidence on one query of a night.
 
@@ -107,12 +112,12 @@ def query_evidence(
         night: The night.
         query: The query, or the suite.
         stored: The rows of the night with their batches; None to read them.
-        since: Says with which build an alarm on the query began; None to look it up.
+        group: The group of alarms to which an alarm on the query belongs; None to look it up.
     """
     suite = query == SUITE
     if stored is None:
         repetitions = store.repetitions(night.id, None if suite else [query])
-        stored = night_rows(store, night, repetitions)
+        stored = night_rows(store, night, repetitions, query=query)
     runs = [row for row in stored.repetitions if suite or row.query == query]
     judged = [row for row in runs if row.stage != PROFILED]
     of_query = () if suite else judged
@@ -126,10 +131,12 @@ def query_evidence(
     points = trail(store, night, query, metric, NIGHTS)
     before, after = history.neighbours(store, night)
     builds = builds_of(store, night, stored.verdicts)
+    group = _group_of(store, stored, verdicts) if group is None else group
     return QueryEvidence(
         night=night,
         query=query,
-        since=_since(store, stored, verdicts) if since is None else since,
+        since=since_of(store, group) if group else "",
+        source_changes=tuple(changed_source(store, stored, [group] if group else [])),
         verdicts=tuple(verdicts),
         validations=tuple(row for row in stored.validations if row.query == query),
         builds=tuple(build for build in builds if query in (*build.queries, SUITE)),
@@ -184,10 +191,8 @@ def _own_source(files: RunDirectory, query: str) -> QuerySource | None:
         return None
 
 
-def _since(store: Store, stored: NightRows, verdicts: Sequence[Verdict]) -> str:
-    """Return with which build an alarm of some verdicts began; "" if no verdict is red."""
+def _group_of(store: Store, stored: NightRows, verdicts: Sequence[Verdict]) -> Group | None:
+    """Return the group of alarms to which red verdicts on a query belong; None if none is red."""
     red = {verdict.key for verdict in verdicts if verdict.red}
-    for group in alarm_groups(store, stored.night, stored.verdicts) if red else ():
-        if any(alarm.verdict.key in red for alarm in group.alarms):
-            return since_of(store, group)
-    return ""
+    groups = alarm_groups(store, stored.night, stored.verdicts) if red else []
+    return next((one for one in groups if red & {alarm.verdict.key for alarm in one.alarms}), None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from nexmark.config import KNOWN_QUERIES
 from nexmark.errors import NexmarkError
 from nexmark.evidence.creep import FIRST, RELEASE, chains_since, is_day
-from nexmark.evidence.night_list import ValueLook, look_of
+from nexmark.evidence.night_list import Trail
 from nexmark.evidence.query_evidence import source_of
 from nexmark.model import SUITE, grouped
 from nexmark.secrets import without_secrets
@@ -31,8 +31,8 @@ OFFERED = 40
 """The number of builds that are offered as the beginning of a sum."""
 
 
-@dataclass(frozen=True)
-class GridLine:
+@dataclass(frozen=True, kw_only=True)
+class GridLine(Trail):
     """A query of the grid; its ``points`` are the verdicts of the last nights, the oldest first.
 
     ``change`` is its last lasting change, ``since`` the change since the build that was asked for.
@@ -41,20 +41,9 @@ class GridLine:
 
     query: str
     title: str
-    points: tuple[RatioPoint, ...]
     change: LevelChange | None
     since: Chain | None
     place: int
-
-    @property
-    def last(self) -> RatioPoint:
-        """The newest verdict."""
-        return self.points[-1]
-
-    @property
-    def look(self) -> ValueLook:
-        """How the newest verdict looks."""
-        return look_of(self.last.verdict)
 
     @property
     def ratio(self) -> float | None:

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from nexmark.attribution.explained import words
-from nexmark.evidence.alarms import Acknowledged
+from nexmark.evidence.alarms import Acknowledged, acknowledged
 from nexmark.evidence.creep import Creep, creeps_of
 from nexmark.evidence.explaining import attribution_of
-from nexmark.evidence.night_list import Issue, ValueLook, issues_of, look_of
+from nexmark.evidence.night_list import Issue, Trail, ValueLook, issues_of, look_of
 from nexmark.evidence.query_evidence import source_of
 from nexmark.model import METRICS, SUITE, Metric, Spread, grouped, median_of, metric_of
 from nexmark.store import Store
-from nexmark.store.accepting import states
 from nexmark.store.history import Judged
 from nexmark.store.place_history import (
     MeasuredPlace,
@@ -39,23 +38,12 @@ DRAWN = 120
 """The number of last nights of each metric that are drawn small."""
 
 
-@dataclass(frozen=True)
-class MetricLine:
-    """A metric of the query; ``points`` are the verdicts of its last nights, the oldest first."""
+@dataclass(frozen=True, kw_only=True)
+class MetricLine(Trail):
+    """A metric of the query; ``points`` are the verdicts of the last of its ``nights``."""
 
     metric: Metric
-    points: tuple[RatioPoint, ...]
     nights: int
-
-    @property
-    def last(self) -> RatioPoint:
-        """The newest verdict."""
-        return self.points[-1]
-
-    @property
-    def look(self) -> ValueLook:
-        """How the newest verdict looks."""
-        return look_of(self.last.verdict)
 
 
 @dataclass(frozen=True)
@@ -91,8 +79,8 @@ class BuildOverNights:
     ratio: float | None
 
 
-@dataclass(frozen=True)
-class QueryOverTime:
+@dataclass(frozen=True, kw_only=True)
+class QueryOverTime(Trail):
     """One query over the nights of a place, by one ``metric``.
 
     ``points`` are its verdicts, the oldest first; ``trials`` the last verdicts of nights that a
@@ -107,7 +95,6 @@ class QueryOverTime:
     places: tuple[MeasuredPlace, ...]
     metric: Metric
     metrics: tuple[MetricLine, ...]
-    points: tuple[RatioPoint, ...]
     trials: tuple[RatioPoint, ...]
     changes: tuple[TracedChange, ...]
     issues: tuple[Issue, ...]
@@ -115,16 +102,6 @@ class QueryOverTime:
     named: Mapping[str, BuildRow]
     creeps: tuple[Creep, ...]
     acks: tuple[Acknowledged, ...]
-
-    @property
-    def last(self) -> RatioPoint:
-        """The newest verdict by the metric."""
-        return self.points[-1]
-
-    @property
-    def look(self) -> ValueLook:
-        """How the newest verdict by the metric looks."""
-        return look_of(self.last.verdict)
 
     @property
     def open(self) -> Issue | None:
@@ -194,13 +171,12 @@ def _metric_lines(by_metric: Mapping[str, Sequence[RatioPoint]]) -> Iterator[Met
     known = [name for name in METRICS if name in by_metric]
     for name in dict.fromkeys([*known, *sorted(by_metric)]):
         points = by_metric[name]
-        yield MetricLine(metric_of(name), tuple(points[-DRAWN:]), len(points))
+        yield MetricLine(metric=metric_of(name), points=tuple(points[-DRAWN:]), nights=len(points))
 
 
 def _acks(store: Store, dags: Collection[str], query: str, place: Place) -> list[Acknowledged]:
     """Return the acceptances of a query in a place, the oldest first."""
-    accepted = states(store.acceptances(*place), datetime.now(UTC))
-    acks = [Acknowledged(row, state) for row, state in accepted if row.query == query]
+    acks = acknowledged(store.acceptances(*place, query), datetime.now(UTC))
     return [ack for ack in acks if ack.dag in dags]
 
 

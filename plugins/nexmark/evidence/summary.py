@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import geometric_mean, median
 from textwrap import shorten
@@ -282,9 +282,13 @@ _WIDTH = 200
 
 @dataclass(frozen=True)
 class Upgrades:
-    """The stateful queries whose upgrade a night checked; no rows if it checked none."""
+    """The stateful queries whose upgrade a night checked; no rows if it checked none.
+
+    ``names`` has the names of the builds from which they were upgraded, by their ids.
+    """
 
     rows: tuple[CompatibilityRow, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def red(self) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nexmark.config import paths
-from nexmark.evidence.alarms import alarm_groups, since_of
+from nexmark.evidence.alarms import alarm_groups
 from nexmark.evidence.night_evidence import NightEvidence, Report, night_evidence, report_of
 from nexmark.evidence.night_rows import NightRows, night_rows
 from nexmark.evidence.query_evidence import query_evidence
@@ -164,7 +164,7 @@ def _write_alarms(
         query = verdict.query
         of_query = directory / ALARMS / paths.safe_name(query)
         try:
-            evidence = query_evidence(store, stored.night, query, stored, since_of(store, group))
+            evidence = query_evidence(store, stored.night, query, stored, group)
             page = standalone(
                 "query.html",
                 draw=place < DRAWN,

@@ -46,6 +46,7 @@ def query_json(evidence: QueryEvidence) -> dict[str, object]:
         evidence,
         query=evidence.query,
         since=evidence.since,
+        source_changes=plain(evidence.source_changes),
         reproduce=evidence.reproduce,
         latencies=plain(evidence.latencies),
         ageing=plain(evidence.ageing),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from nexmark.model import FALLS_BACK, SUITE, Mode
+from nexmark.model import FALLS_BACK, SUITE, Mode, grouped
 from nexmark.store.table_rows import NightRow, VerdictRow
 from nexmark.store.verdict_rows import of_newest_gate
 
@@ -49,29 +49,35 @@ def read_links(
     """
     from nexmark.verdict.baseline_chain import Link, link_of
 
-    nights = select(NightRow.id).where(
+    columns = select(NightRow.id, NightRow.teaches, NightRow.started)
+    comparable = columns.where(
         night.is_comparable(),
         NightRow.started <= night.started,
         NightRow.candidate_conf.is_(None),
     )
-    runs = list(session.scalars(nights))
+    nights = session.execute(comparable.order_by(NightRow.started, NightRow.id)).all()
+    runs = [one.id for one in nights]
     wanted = (
-        select(*_COLUMNS, NightRow.started, NightRow.teaches)
+        select(*_COLUMNS)
         .select_from(VerdictRow)
         .join(NightRow, NightRow.id == VerdictRow.night_id)
-        .where(VerdictRow.night_id.in_(runs), of_newest_gate(runs))
+        .where(of_newest_gate(runs))
         .where(VerdictRow.metric.in_((metric, FALLS_BACK.get(metric, metric))))
         .where(VerdictRow.mode == Mode.PAIRED)
         .where(VerdictRow.shift.is_not(None), VerdictRow.baseline_build.is_not(None))
         .where(VerdictRow.query != SUITE if queries is None else VerdictRow.query.in_(queries))
-        .order_by(NightRow.started, NightRow.id, VerdictRow.id)
+        .order_by(VerdictRow.id)
     )
-    links: dict[str, dict[str, Link]] = {}
-    for row in session.execute(wanted):
-        verdict = cast("Verdict", row)  # a link takes nothing else; whole rows take long to read
-        of_query = links.setdefault(row.query, {})
-        if row.metric != metric and row.night in of_query:
-            continue
-        if (link := link_of(verdict, row.teaches, f"{row.started:%Y-%m-%d}")) is not None:
-            of_query[row.night] = link
-    return {query: list(of_query.values()) for query, of_query in links.items() if of_query}
+    verdicts = grouped(session.execute(wanted), lambda row: str(row.night))
+    links: dict[str, list[Link]] = {}
+    for one in nights:
+        of_night: dict[str, Link] = {}
+        for row in verdicts.get(one.id, ()):
+            verdict = cast("Verdict", row)  # it has all that a link takes
+            if row.metric != metric and row.query in of_night:
+                continue
+            if link := link_of(verdict, one.teaches, f"{one.started:%Y-%m-%d}"):
+                of_night[row.query] = link
+        for query, link in of_night.items():
+            links.setdefault(query, []).append(link)
+    return links

@@ -325,7 +325,11 @@ def observed(store: "Reader", run: str, query: str) -> dict[str, list[Observed]]
 
 
 def earlier(
-    session: Session, night: NightRow, limit: int, queries: Collection[str] | None = None
+    session: Session,
+    night: NightRow,
+    limit: int,
+    queries: Collection[str] | None = None,
+    metrics: Collection[str] | None = None,
 ) -> list[list[Verdict]]:
     """Return the verdicts of the last comparable nights that were judged, oldest night first.
 
@@ -336,6 +340,7 @@ def earlier(
         night: The night before which the others were started.
         limit: The largest number of nights.
         queries: The queries whose verdicts are returned; None for all.
+        metrics: The metrics by which they are; None for all.
     """
     judged = select(VerdictRow.id).where(
         VerdictRow.night_id == NightRow.id, VerdictRow.mode == night.mode
@@ -349,12 +354,16 @@ def earlier(
         .limit(limit)
     )
     runs = list(session.scalars(last))[::-1]
-    verdicts = verdicts_of(session, runs, night.mode, queries)
+    verdicts = verdicts_of(session, runs, night.mode, queries, metrics)
     return [verdicts[run] for run in runs]
 
 
 def verdicts_of(
-    session: Session, runs: Sequence[str], mode: Mode, queries: Collection[str] | None = None
+    session: Session,
+    runs: Sequence[str],
+    mode: Mode,
+    queries: Collection[str] | None = None,
+    metrics: Collection[str] | None = None,
 ) -> dict[str, list[Verdict]]:
     """Return by run the verdicts of the newest gate that judged it.
 
@@ -363,12 +372,15 @@ def verdicts_of(
         runs: The ids of the nights.
         mode: How the nights were judged.
         queries: The queries whose verdicts are returned; None for all.
+        metrics: The metrics by which they are; None for all.
     """
     wanted = select_verdicts().where(VerdictRow.night_id.in_(runs), VerdictRow.mode == mode)
     if queries is not None:
         wanted = wanted.where(VerdictRow.query.in_(queries))
+    if metrics is not None:
+        wanted = wanted.where(VerdictRow.metric.in_(metrics))
     wanted = wanted.where(by_newest_gate()).order_by(VerdictRow.id)
     verdicts: dict[str, list[Verdict]] = {run: [] for run in runs}
-    for row, build in session.execute(wanted):
-        verdicts[row.night_id].append(verdict_of(row, build))
+    for row in session.execute(wanted):
+        verdicts[row.night_id].append(verdict_of(row, row.build_id))
     return verdicts

@@ -270,16 +270,16 @@ def judged(store: Reader, nights: Iterable[AnyNight], reds: bool = False) -> lis
     withdrawn = VerdictRow.acceptance_withdrawn.label("withdrawn")
     acceptance = (VerdictRow.acceptance_id, NightRow.shape, NightRow.mode, withdrawn)
     columns = (*of_night, *of_verdict, *acceptance)
-    deciding = (
-        select(*columns, VerdictRow.id, before.label("before"))
-        .join(NightRow)
-        .where(VerdictRow.decides, of_newest_gate([night.id for night in nights]))
-        .subquery()
-    )
-    wanted = select(*deciding.c[: len(columns)]).order_by(deciding.c.started, deciding.c.id)
-    if reds:
-        wanted = wanted.where(deciding.c.bad | deciding.c.before)
+    counts = VerdictRow.decides & of_newest_gate([night.id for night in nights])
     with store.reading() as session:
+        if reds:  # SQLite sorts for each series; most queries never were red
+            bad = select(VerdictRow.query).where(VerdictRow.bad, counts).distinct()
+            counts &= VerdictRow.query.in_(session.scalars(bad).all())
+        deciding = select(*columns, VerdictRow.id, before.label("before")).join(NightRow)
+        rows = deciding.where(counts).subquery()
+        wanted = select(*rows.c[: len(columns)]).order_by(rows.c.started, rows.c.id)
+        if reds:
+            wanted = wanted.where(rows.c.bad | rows.c.before)
         return [Judged._make(row) for row in session.execute(wanted)]
 
 
@@ -335,4 +335,4 @@ def figures(store: Reader, runs: Collection[str], metrics: Collection[str]) -> l
         .order_by(NightRow.started.desc(), VerdictRow.gate_version.desc())
     )
     with store.reading() as session:
-        return [verdict_of(row, build) for row, build in session.execute(query)]
+        return [verdict_of(row, row.build_id) for row in session.execute(query)]

@@ -4,18 +4,17 @@ A place is an engine, a workload and a cluster. Nights are the runs of ``dags``,
 the person may see. Verdicts are by the newest version of the gate that judged a night.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, case, func, select
 
-from nexmark.model import SUITE, Mode, grouped
-from nexmark.store.query_history import RatioPoint
+from nexmark.model import Mode, grouped
+from nexmark.store.query_history import ComparedNight, RatioPoint, points_of
 from nexmark.store.reading import Reader
 from nexmark.store.table_rows import BuildRow, NightRow, VerdictRow
-from nexmark.store.verdict_rows import of_newest_gate, verdict_of
-from nexmark.verdict.verdict import Verdict
+from nexmark.store.verdict_rows import COLUMNS, of_newest_gate, verdict_of
 
 
 class Place(NamedTuple):
@@ -112,34 +111,28 @@ def place_points(
         query: The query whose verdicts are returned, by all metrics; None for the verdicts that
             decide, on all queries.
     """
-    columns = select(*VerdictRow.__table__.columns, VerdictRow.acceptance_withdrawn)
-    wanted = columns.where(VerdictRow.night_id.in_([night.id for night in nights]))
-    wanted = wanted.where(of_newest_gate([night.id for night in nights]))
+    wanted = select(*COLUMNS).where(of_newest_gate([night.id for night in nights]))
     wanted = wanted.where(VerdictRow.decides if query is None else VerdictRow.query == query)
     with store.reading() as session:
-        rows = session.execute(wanted.order_by(VerdictRow.id)).all()
-    ids = {night.build_id for night in nights} | {row.baseline_build for row in rows}
-    builds = {build.id: build for build in store.builds(filter(None, ids))}
-    names = {build.id: build.name for build in builds.values()}
-    verdicts = grouped(rows, lambda row: str(row.night_id))
-    points = []
-    for night in nights:
-        for row in verdicts.get(night.id, ()):
-            verdict = verdict_of(cast("VerdictRow", row), night.build_id)  # it has the same names
-            points.append(_point(night, builds[night.build_id].version, verdict, names))
-    return points
+        rows = grouped(session.execute(wanted.order_by(VerdictRow.id)), lambda row: row.night_id)
+        of_nights = [
+            ComparedNight(one.build_id, one.started, one.shape, one.baselines) for one in nights
+        ]
+        judged = [
+            (compared, verdict_of(row, night.build_id))
+            for night, compared in zip(nights, of_nights, strict=True)
+            for row in rows.get(night.id, ())
+        ]
+        return points_of(session, judged)
 
 
 def place_baselines(store: Reader, dags: Collection[str], place: Place) -> list[BuildRow]:
-    """Return the builds with which queries were compared in a place, the newest build first."""
-    used = (
-        select(VerdictRow.baseline_build)
-        .join(NightRow, NightRow.id == VerdictRow.night_id)
-        .where(NightRow.dag_id.in_(dags), *_of(place), VerdictRow.decides)
-        .distinct()
-    )
-    wanted = select(BuildRow).where(BuildRow.id.in_(used))
+    """Return the builds that were baselines in the nights of a place, the newest build first."""
+    baselines = select(NightRow.baselines).where(NightRow.dag_id.in_(dags), *_of(place))
     with store.reading() as session:
+        of_nights = session.scalars(baselines.where(NightRow.baselines.is_not(None)))
+        used = {build for of_night in of_nights for build in (of_night or {}).values()}
+        wanted = select(BuildRow).where(BuildRow.id.in_(used))
         return list(session.scalars(wanted.order_by(BuildRow.first_seen.desc(), BuildRow.id)))
 
 
@@ -150,28 +143,3 @@ def _of(place: Place) -> list[ColumnElement[bool]]:
         NightRow.workload == place.workload,
         NightRow.cluster == place.cluster,
     ]
-
-
-def _point(
-    night: PlaceNight, version: str, verdict: Verdict, names: Mapping[str, str]
-) -> RatioPoint:
-    """Return the point of a verdict.
-
-    Args:
-        night: Its night.
-        version: The Spark version of the candidate.
-        verdict: The verdict.
-        names: The names of builds by their ids.
-    """
-    baselines = [verdict.against] if verdict.against else []
-    if verdict.query == SUITE:
-        baselines = sorted(set((night.baselines or {}).values()))
-    return RatioPoint(
-        started=night.started,
-        version=version,
-        shape=night.shape,
-        baseline=" ".join(baselines),
-        verdict=verdict,
-        build_name=names[night.build_id],
-        baseline_name=" and ".join(names.get(build, build) for build in baselines),
-    )

@@ -8,10 +8,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypeVarTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVarTuple
 
 from sqlalchemy import ColumnElement, Select, select
-from sqlalchemy.orm import Session, defer
+from sqlalchemy.orm import Session
 
 from nexmark.config import KNOWN_QUERIES
 from nexmark.errors import suggest
@@ -19,7 +19,7 @@ from nexmark.model import CPU, METRICS, SUITE, Mode
 from nexmark.store.accepting import states
 from nexmark.store.store_error import StoreError
 from nexmark.store.table_rows import AcceptanceRow, BuildRow, NightRow, VerdictRow
-from nexmark.store.verdict_rows import by_newest_gate, verdict_of
+from nexmark.store.verdict_rows import COLUMNS, by_newest_gate, verdict_of
 from nexmark.verdict.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -28,6 +28,15 @@ if TYPE_CHECKING:
 
 PLACE = ("engine", "workload", "cluster")
 _INTERVAL = 2 * 1.96  # the width of a 95 % interval in deviations
+
+
+class ComparedNight(NamedTuple):
+    """The columns of a night that a point shows; they mean the same as in ``NightRow``."""
+
+    build_id: str
+    started: datetime
+    shape: str
+    baselines: Mapping[str, str] | None
 
 
 @dataclass(frozen=True)
@@ -194,8 +203,8 @@ def _rows(
     metric: str,
     where: Sequence[ColumnElement[bool]],
     taught: ColumnElement[bool] | None = None,
-) -> Select[VerdictRow, NightRow, BuildRow]:
-    """Select verdicts, each with its night and the build of the candidate.
+) -> Select[*tuple[Any, ...]]:
+    """Select verdicts, each with the columns of ``ComparedNight``.
 
     Args:
         query: The query.
@@ -203,9 +212,9 @@ def _rows(
         where: Conditions for the nights.
         taught: A further condition for the nights; None for none.
     """
-    columns = select(VerdictRow, NightRow, BuildRow)
-    large = (NightRow.workload_spec, NightRow.cluster_spec, NightRow.queries, NightRow.gate_spec)
-    return _verdicts_on(columns, query, metric, where, taught).options(*map(defer, large))
+    of_night = (getattr(NightRow, name) for name in ComparedNight._fields)
+    columns = select(*COLUMNS, *of_night)
+    return _verdicts_on(columns, query, metric, where, taught)
 
 
 def _newest_metric(session: Session, query: str, where: Sequence[ColumnElement[bool]]) -> str:
@@ -239,7 +248,6 @@ def _verdicts_on(
     return (
         columns.select_from(NightRow)
         .join(VerdictRow, VerdictRow.night_id == NightRow.id)
-        .join(BuildRow, BuildRow.id == NightRow.build_id)
         .where(VerdictRow.query == query, VerdictRow.metric == metric, *where)
         .where(by_newest_gate())
         .where(NightRow.teaches if taught is None else taught)
@@ -247,31 +255,38 @@ def _verdicts_on(
     )
 
 
-def _points(session: Session, rows: Select[VerdictRow, NightRow, BuildRow]) -> list[RatioPoint]:
-    """Return the points of verdicts, the oldest night first; ``rows`` has the newest one first."""
-    verdicts = [
-        (verdict_of(row, night.build_id), night, build)
-        for row, night, build in session.execute(rows).all()[::-1]
-    ]
-    baselines = [_baselines(verdict, night) for verdict, night, _ in verdicts]
-    ids = {build for of_night in baselines for build in of_night}
-    named = session.scalars(select(BuildRow).where(BuildRow.id.in_(ids)))
-    names = {build.id: build.name for build in named}
+def _points(session: Session, wanted: Select[*tuple[Any, ...]]) -> list[RatioPoint]:
+    """Return the points of verdicts, the oldest night first; it comes last in ``wanted``."""
+    rows = session.execute(wanted).all()[::-1]
+    nights = (ComparedNight._make(row[len(COLUMNS) :]) for row in rows)
+    verdicts = (verdict_of(row, row.build_id) for row in rows)
+    return points_of(session, list(zip(nights, verdicts, strict=True)))
+
+
+def points_of(
+    session: Session, judged: Sequence[tuple[ComparedNight, Verdict]]
+) -> list[RatioPoint]:
+    """Return the points of verdicts that come with their nights, in the same order."""
+    compared = [_compared_with(night, verdict) for night, verdict in judged]
+    ids = {build for of_night in compared for build in of_night}
+    ids |= {night.build_id for night, _ in judged}
+    builds = {row.id: row for row in session.scalars(select(BuildRow).where(BuildRow.id.in_(ids)))}
+    names = {row.id: row.name for row in builds.values()}
     return [
         RatioPoint(
             started=night.started,
-            version=build.version,
+            version=builds[night.build_id].version,
             shape=night.shape,
             baseline=" ".join(of_night),
             verdict=verdict,
-            build_name=build.name,
+            build_name=names[night.build_id],
             baseline_name=" and ".join(names.get(each, each) for each in of_night),
         )
-        for (verdict, night, build), of_night in zip(verdicts, baselines, strict=True)
+        for (night, verdict), of_night in zip(judged, compared, strict=True)
     ]
 
 
-def _baselines(verdict: Verdict, night: NightRow) -> list[str]:
+def _compared_with(night: ComparedNight, verdict: Verdict) -> list[str]:
     """Return the builds, or the accepted run, with which the candidate was compared."""
     if verdict.query == SUITE:
         return sorted(set((night.baselines or {}).values()))

@@ -188,12 +188,16 @@ class Reader:
         query = select_verdicts().where(VerdictRow.night_id == run, by_newest_gate())
         with self.reading() as session:
             rows = session.execute(query.order_by(VerdictRow.id))
-            return [verdict_of(row, build) for row, build in rows]
+            return [verdict_of(row, row.build_id) for row in rows]
 
     def acceptances(
-        self, engine: str | None = None, workload: str | None = None, cluster: str | None = None
+        self,
+        engine: str | None = None,
+        workload: str | None = None,
+        cluster: str | None = None,
+        query: str | None = None,
     ) -> list[AcceptanceRow]:
-        """Return the acceptances of an engine, workload and cluster, oldest first; None for any."""
+        """Return the acceptances of a place, or of a query in it, oldest first; None for any."""
         rows = select(AcceptanceRow).order_by(AcceptanceRow.id)
         if engine is not None:
             rows = rows.where(AcceptanceRow.engine == engine)
@@ -201,10 +205,12 @@ class Reader:
             rows = rows.where(AcceptanceRow.workload == workload)
         if cluster is not None:
             rows = rows.where(AcceptanceRow.cluster == cluster)
+        if query is not None:
+            rows = rows.where(AcceptanceRow.query == query)
         return self._all(rows)
 
     def accepted(
-        self, engine: str, workload: str, cluster: str, at: datetime
+        self, engine: str, workload: str, cluster: str, at: datetime, query: str | None = None
     ) -> dict[str, AcceptanceRow]:
         """Return by query the newest acceptance that is neither expired nor withdrawn.
 
@@ -213,8 +219,9 @@ class Reader:
             workload: Their workload.
             cluster: Their cluster.
             at: The moment; acceptances that were made later do not count.
+            query: The query whose acceptance is read; None for all.
         """
-        rows = self.acceptances(engine, workload, cluster)
+        rows = self.acceptances(engine, workload, cluster, query)
         return {row.query: row for row in rows if row.accepted <= at and not row.over(at)}
 
     def paired_night(
@@ -225,14 +232,18 @@ class Reader:
             return gate_rows.read_night(session, self._known(session, run), arms, queries)
 
     def earlier(
-        self, run: str, limit: int, queries: Collection[str] | None = None
+        self,
+        run: str,
+        limit: int,
+        queries: Collection[str] | None = None,
+        metrics: Collection[str] | None = None,
     ) -> list[list[Verdict]]:
         """Return the verdicts of the last comparable nights that were judged, oldest night first.
 
         ``limit`` is the largest number of nights; see ``gate_rows.earlier``.
         """
         with self.reading() as session:
-            return gate_rows.earlier(session, self._known(session, run), limit, queries)
+            return gate_rows.earlier(session, self._known(session, run), limit, queries, metrics)
 
     def history(
         self, query: str, metric: str | None = None, place: Mapping[str, str | None] | None = None

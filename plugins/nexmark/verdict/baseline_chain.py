@@ -20,6 +20,7 @@ pairs, host included; where the gate has none, what the night's own pairs say.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -39,8 +40,7 @@ WILD = 3.0
 """First pairs beyond this are always measured again, slower or faster."""
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(NamedTuple):
     """The log ratio of ``build`` to ``baseline`` in a night; ``day`` is the night's, if known.
 
     ``build`` is "" where nothing tells which one it was. ``teaches``: the baseline was the accepted
@@ -132,12 +132,6 @@ def is_creep(chain: Chain | None, rules: Gate) -> bool:
     return bool(creeps(np.asarray(chain.shift), np.asarray(chain.deviation), rules))
 
 
-def wild(shift: Array, noise: Array) -> NDArray[np.bool_]:
-    """Tell for which nights the fresh pairs are taken, if there are any."""
-    result: NDArray[np.bool_] = np.abs(shift) > WILD * noise
-    return result
-
-
 def link_of(verdict: Verdict, teaches: bool = True, day: str = "") -> Link | None:
     """Return what a night says of its candidate; None where it compared nothing."""
     if verdict.shift is None or verdict.spread is None or not verdict.baseline_build:
@@ -146,7 +140,7 @@ def link_of(verdict: Verdict, teaches: bool = True, day: str = "") -> Link | Non
     if not deviation:
         of_pairs = math.sqrt(EFFICIENCY / max(verdict.pairs, 1)) * verdict.spread
         deviation = max(of_pairs, LEAST)
-    elif wild(np.asarray(shift), np.asarray(deviation)):
+    elif abs(shift) > WILD * deviation:
         shift, deviation = _fresh(verdict) or (shift, deviation)
     said = (verdict.night, verdict.build, verdict.baseline_build, shift, deviation, day, teaches)
     return Link(*said)
@@ -201,7 +195,7 @@ class Lineage:
         if taught is None or links[taught].build or links[taught].night != self._last:
             return
         if not any(baseline in (link.build, link.baseline) for link in links):
-            links[taught] = replace(links[taught], build=baseline)
+            links[taught] = links[taught]._replace(build=baseline)
 
 
 def chain_of(
@@ -224,7 +218,7 @@ def chain_of(
     """
     last = links[-1]
     build = last.build or last.night
-    links = [*links[:-1], replace(last, build=build)]
+    links = [*links[:-1], last._replace(build=build)]
     weights = _weighed(links)
     reached = _reached(weights, build)
     turns = _turns(links)
@@ -260,14 +254,12 @@ class _Turn(NamedTuple):
 def _turns(links: Sequence[Link]) -> list[_Turn]:
     """Return the accepted builds in turn; where one counts again, those after it do not."""
     turns: list[_Turn] = []
-    for place, link in enumerate(links):
-        if not link.teaches:
-            continue
-        known = next((i for i, turn in enumerate(turns) if turn.build == link.baseline), None)
-        if known is None:
-            turns.append(_Turn(link.baseline, place, place))
-        else:
-            turns[known:] = [turns[known]._replace(last=place)]
+    taught = (place for place, link in enumerate(links) if link.teaches)
+    for baseline, run in groupby(taught, key=lambda place: links[place].baseline):
+        places = list(run)
+        known = next((i for i, turn in enumerate(turns) if turn.build == baseline), len(turns))
+        first = turns[known].first if known < len(turns) else places[0]
+        turns[known:] = [_Turn(baseline, first, places[-1])]
     return turns
 
 
@@ -276,14 +268,17 @@ _Weights = dict[str, dict[str, tuple[float, float]]]
 
 
 def _weighed(links: Iterable[Link]) -> _Weights:
-    weights: _Weights = {}
+    sums: dict[tuple[str, str], tuple[float, float]] = {}
     for link in links:
-        if not link.build or link.build == link.baseline:
-            continue
-        weight = 1 / link.deviation**2
-        for one, other, sign in ((link.build, link.baseline, 1), (link.baseline, link.build, -1)):
+        if link.build and link.build != link.baseline:
+            weight = 1 / link.deviation**2
+            before = sums.get((link.build, link.baseline), (0.0, 0.0))
+            sums[link.build, link.baseline] = before[0] + weight, before[1] + weight * link.shift
+    weights: _Weights = {}
+    for (build, baseline), (weight, product) in sums.items():
+        for one, other, signed in ((build, baseline, product), (baseline, build, -product)):
             before = weights.setdefault(one, {}).get(other, (0.0, 0.0))
-            weights[one][other] = (before[0] + weight, before[1] + sign * weight * link.shift)
+            weights[one][other] = before[0] + weight, before[1] + signed
     return weights
 
 

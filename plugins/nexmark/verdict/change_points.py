@@ -18,7 +18,7 @@ was never held against the one before) begins a series of its own.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, takewhile
 from statistics import fmean, median
@@ -26,11 +26,15 @@ from typing import TypeAlias
 
 import numpy as np
 
-from nexmark.verdict.location import Array, nan_median, ratio_of
+from nexmark.verdict.location import Array, ratio_of
 from nexmark.verdict.noise import NORMAL
 
 BOUND, PENALTY = 2.8, 16.0
 STEP, MOST_LEVELS = 0.1, 2000
+RECENT = 100
+"""The number of last nights that tell the level from which a new baseline goes on."""
+AT_ONCE = 100
+"""The number of nights whose costs are in memory at one time."""
 NEARER = 1e-3
 """So little decides only whether a wild night at a change is in the level before or after it."""
 TINY = 1e-9
@@ -74,12 +78,7 @@ def change_points(nights: Sequence[tuple[str, float, float | None]]) -> list[Cha
     deviation (None: the median of the others'). The noise is at least the usual difference between
     successive nights. Nights whose shift is not finite are left out.
     """
-    known = [i for i, (_, shift, _) in enumerate(nights) if math.isfinite(shift)]
-    if len(known) < FEWEST_NIGHTS:
-        return []
-    shifts = np.asarray([nights[i][1] for i in known])
-    noise = _noise(shifts, [nights[i][2] for i in known])
-    starts = _starts(shifts, noise)
+    known, shifts, noise, starts = _explained(nights)
     edges = [0, *starts, len(known)]
     return [
         _describe(known[start], known[start - 1], nights, shifts[a:b], noise[a:b], start - a)
@@ -87,18 +86,31 @@ def change_points(nights: Sequence[tuple[str, float, float | None]]) -> list[Cha
     ]
 
 
+def _explained(nights: Sequence[_Level]) -> tuple[list[int], Array, Array, list[int]]:
+    """Return the nights with a shift by their indices, their shifts and noise, and new levels.
+
+    A new level is the place of its first night among these. Fewer than six nights have none.
+    """
+    known = [i for i, (_, shift, _) in enumerate(nights) if math.isfinite(shift)]
+    shifts = np.asarray([nights[i][1] for i in known])
+    if len(known) < FEWEST_NIGHTS:
+        return known, shifts, np.full(shifts.shape, np.nan), []
+    noise = _noise(shifts, [nights[i][2] for i in known])
+    return known, shifts, noise, _starts(shifts, noise)
+
+
 def _noise(shifts: Array, deviations: Sequence[float | None]) -> Array:
     """Return the standard deviation of each night."""
-    given = np.asarray(deviations, dtype=np.float64)  # None is NaN
-    given[~((given > 0) & np.isfinite(given))] = np.nan
-    usual = float(nan_median(given))
-    noise = np.where(np.isnan(given), usual, given)
+    given = [one if one and 0 < one < math.inf else None for one in deviations]
+    usual = median([one for one in given if one is not None] or [math.nan])
+    noise = np.asarray([usual if one is None else one for one in given])
     least = _least_noise(shifts)
     # Neighbours differ by the noise alone, but where the level changes: the median passes over it.
     if usual > 0:
         scaled = np.diff(shifts) / np.hypot(noise[1:], noise[:-1])
-        return np.maximum(noise * max(1.0, NORMAL * float(np.median(np.abs(scaled)))), least)
-    apart = NORMAL * float(np.median(np.abs(np.diff(shifts)))) / math.sqrt(2)
+        larger: Array = noise * max(1.0, NORMAL * median(np.abs(scaled).tolist()))
+        return np.maximum(larger, least)
+    apart = NORMAL * median(np.abs(np.diff(shifts)).tolist()) / math.sqrt(2)
     return np.full(shifts.shape, max(apart, least))
 
 
@@ -124,14 +136,13 @@ def _starts(shifts: Array, noise: Array) -> list[int]:
     total = np.zeros(len(levels))
     cheapest = np.zeros(len(shifts), dtype=np.intp)
     begins = np.zeros((len(shifts), len(levels)), dtype=np.bool_)
-    for night, (shift, deviation) in enumerate(zip(shifts, noise, strict=True)):
+    for night, cost in enumerate(_costs(shifts, noise, levels)):
         if night:
-            cheapest[night] = np.argmin(total)
-            changed = total[cheapest[night]] + PENALTY
+            best = cheapest[night] = total.argmin()
+            changed = total[best] + PENALTY
             begins[night] = total > changed
-            total = np.minimum(total, changed)
-        away = np.abs(shift - levels) / deviation
-        total = total + np.minimum(away**2, BOUND**2) + NEARER * np.log1p(away)
+            np.minimum(total, changed, out=total)
+        total += cost
     level = int(np.argmin(total))
     starts = []
     for night in range(len(cheapest) - 1, 0, -1):
@@ -139,6 +150,14 @@ def _starts(shifts: Array, noise: Array) -> list[int]:
             starts.append(night)
             level = int(cheapest[night])
     return starts[::-1]
+
+
+def _costs(shifts: Array, noise: Array, levels: Array) -> Iterator[Array]:
+    """Yield what each night costs by level; ``AT_ONCE`` nights are computed in one step."""
+    for first in range(0, len(shifts), AT_ONCE):
+        nights = slice(first, first + AT_ONCE)
+        away = np.abs(np.subtract.outer(shifts[nights], levels)) / noise[nights, None]
+        yield from np.minimum(away**2, BOUND**2) + NEARER * np.log1p(away)
 
 
 def _describe(
@@ -247,7 +266,8 @@ def _offset(nights: Sequence[Ratio], index: int, series: _Series, links: Sequenc
         series: The series that it continues.
         links: Where it would begin by each link.
     """
-    before = [(nights[i].night, level, nights[i].deviation) for i, level in series.levels.items()]
+    recent = list(series.levels.items())[-RECENT:]
+    before = [(nights[i].night, level, nights[i].deviation) for i, level in recent]
     same = takewhile(lambda night: night.scale == nights[index].scale, nights[index:])
     after = [
         (night.night, night.shift, night.deviation) for night in same if math.isfinite(night.shift)
@@ -266,4 +286,5 @@ def _offset(nights: Sequence[Ratio], index: int, series: _Series, links: Sequenc
 
 
 def _level_starts(levels: Sequence[_Level]) -> list[int]:
-    return [0, *(change.index for change in change_points(levels))]
+    known, _, _, starts = _explained(levels)
+    return [0, *(known[start] for start in starts)]

@@ -10,9 +10,13 @@ from pathlib import Path
 import pytest
 
 from nexmark.config import paths
+from nexmark.evidence.build_comparison import build_named, compare_builds
 from nexmark.evidence.night_evidence import make_report
+from nexmark.evidence.query_evidence import query_evidence
 from nexmark.model import Value
 from nexmark.report.evidence_files import night_html
+from nexmark.report.evidence_json import query_json
+from nexmark.report.rendering import standalone
 from nexmark.report.table import report_text
 from nexmark.store import BuildRecord, Store
 from tests.git_repository import GitRepository
@@ -125,3 +129,31 @@ def test_the_same_build_and_one_whose_commit_is_unknown_say_nothing(
     run = judged(store, 4, RED, build=replace(bad, id="sha-4", revision=None))
     assert make_report(store, run).source_changes == ()
     assert make_report(store, judged(store, 5, build=other)).source_changes == ()
+
+
+def test_the_page_of_a_red_query_and_the_comparison_of_its_builds_say_it_too(
+    store: Store, builds: list[BuildRecord]
+) -> None:
+    old, good, _, bad = builds
+    judged(store, 1, build=good, baseline_builds=[old])
+    night = store.night(judged(store, 2, RED, build=bad))
+    page = query_evidence(store, night, "q5")
+    (change,) = page.source_changes
+    assert change.lines[0] == between(good, bad, "1 of 2 commits")
+    text = standalone("query.html", draw=False, page=page, charts=[], over_time=[])
+    assert f"<code>https://forge.example/{good.revision}..{bad.revision}</code>" in text
+    assert query_json(page)["source_changes"][0]["new"] == bad.revision  # type: ignore[index]
+    dags = {night.dag_id}
+    named = [build_named(store, dags, build.id) for build in (bad, old, good)]
+    newest, oldest, between_both = (one for one in named if one is not None)
+    compared = compare_builds(store, dags, newest, oldest).source
+    assert compared is not None
+    assert (compared.old, compared.new) == (old.revision, bad.revision)
+    assert compared.total == 3
+    assert compare_builds(store, dags, between_both, between_both).source is None
+
+
+def test_a_query_that_is_not_red_has_no_change(store: Store, builds: list[BuildRecord]) -> None:
+    old, good, *_ = builds
+    night = store.night(judged(store, 1, build=good, baseline_builds=[old]))
+    assert query_evidence(store, night, "q5").source_changes == ()

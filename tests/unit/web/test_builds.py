@@ -14,6 +14,7 @@ from nexmark.evidence import build_comparison
 from nexmark.model import Value, build_name, origin_of
 from nexmark.night.deployments import Deployment
 from nexmark.store import BuildRecord, Store
+from nexmark.store.table_rows import CompatibilityRow
 from tests.unit.web import web_nights
 from tests.unit.web.pages import at, shown
 from tests.unit.web.web_nights import NEW, OLD
@@ -167,3 +168,15 @@ def test_the_log_of_a_night_names_what_it_deployed_without_a_password() -> None:
         program="p",
     )
     assert deployed.name == "4.3.0 spark.tgz c430c430c430"
+
+
+def test_the_table_of_upgrades_names_the_build_and_not_its_hash_alone(
+    store: Store, browser: TestClient
+) -> None:
+    run = web_nights.record(store)
+    said = {"outcome": "same", "red": False, "reason": "as before"}
+    row = CompatibilityRow(query="q5", baseline_build=OLD.id, **said)
+    store.record_compatibility(run, [row])
+    page = shown(browser, at(run)).partition("Do running queries survive?")[2]
+    table = page.partition("</table>")[0]
+    assert "<td>4.2.9 pypi b429b429b429</td>" in table
