@@ -150,9 +150,8 @@ def run_statements(spark: SparkSession, file: Path, tables: Mapping[str, DataFra
             a stream.
     """
     logging.getLogger("SQLQueryContextLogger").disabled = True  # it prints each error with its plan
-    for table in spark.catalog.listTables():
-        if table.isTemporary:
-            spark.catalog.dropTempView(table.name)
+    # To list the views, Spark would make a warehouse, below another path where this has a blank.
+    spark._jsparkSession.sessionState().catalog().clearTempTables()
     for name, table_frame in tables.items():
         table_frame.createOrReplaceTempView(name)
     frame: DataFrame | None = None
