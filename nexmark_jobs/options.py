@@ -169,6 +169,7 @@ def _parser() -> argparse.ArgumentParser:
         "--query",
         required=True,
         metavar="Q",
+        type=str.lower,
         help="q0 to q23, q14_python_udf, of experiments/ or own/",
     )
     add("--jobs", type=Path, metavar="DIR", help="where the job Q of a person's own is")

@@ -158,7 +158,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Return the checked arguments; UsageError if one is missing or unknown."""
     parser = OneLineParser(prog="paced_query.py", description=__doc__, allow_abbrev=False)
     add = parser.add_argument
-    add("--query", required=True, choices=tuple(QUERIES))
+    add("--query", required=True, type=str.lower, choices=tuple(QUERIES))
     add("--bootstrap-servers", required=True, metavar="LIST")
     add("--source", required=True, metavar="TOPIC")
     add("--sink", required=True, metavar="TOPIC")

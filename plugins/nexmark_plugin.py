@@ -1,4 +1,4 @@
-"""Register the pages of `nexmark.web` with Airflow; nothing else.
+"""Register with Airflow what `nexmark.web` has for its API server; nothing else.
 
 Every component of Airflow and every task imports this: nothing heavy may be imported here.
 """
@@ -10,6 +10,7 @@ from airflow.configuration import conf
 from airflow.plugins_manager import AirflowPlugin
 
 from nexmark.web.entry import PREFIX, EntryPoint
+from nexmark.web.refused_params import RefusedParams
 
 _PAGES = urlsplit(conf.get("api", "base_url", fallback="") or "").path.rstrip("/") + PREFIX
 
@@ -25,6 +26,9 @@ class NexmarkPlugin(AirflowPlugin):
 
     name = "nexmark"
     fastapi_apps = [{"app": EntryPoint(), "url_prefix": PREFIX, "name": "Nexmark"}]  # noqa: RUF012
+    fastapi_root_middlewares = [  # noqa: RUF012
+        {"middleware": RefusedParams, "name": "Nexmark: which param is refused, in one line"}
+    ]
     external_views = [  # noqa: RUF012
         {**_view("nav", "nexmark", "/"), "nav_top_level": True},
         _view("dag", "nexmark-dag", "/dag/{DAG_ID}"),

@@ -15,6 +15,13 @@ SUITE = "suite"
 
 CANARY = "canary"
 """The query under which the replay CSV has the readings of the hosts."""
+LATEST = "latest"
+"""The name that stands for the newest run."""
+
+
+def query_name(text: str) -> str:
+    """Return the name of a query that a person has written: Q5 is q5."""
+    return text.strip().lower()
 
 
 class Comparable(NamedTuple):

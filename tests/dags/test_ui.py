@@ -11,8 +11,9 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ def components(ui: subprocess.Popen[str]) -> set[int]:
     return {int(pid) for pid in children.split()}
 
 
-def ask(url: str, token: str = "", body: dict[str, str] | None = None) -> Any:
+def ask(url: str, token: str = "", body: Mapping[str, object] | None = None) -> Any:
     request = urllib.request.Request(
         url,
         data=json.dumps(body).encode() if body else None,
@@ -83,12 +84,18 @@ def ask(url: str, token: str = "", body: dict[str, str] | None = None) -> Any:
         return json.load(response)
 
 
-def test_the_dags_and_the_pool_are_there(ui: tuple[subprocess.Popen[str], str]) -> None:
+@pytest.fixture(scope="module")
+def api(ui: tuple[subprocess.Popen[str], str]) -> tuple[str, str]:
+    """The address of the API server, and a token."""
     match = re.search(r"at (http://127\.0\.0\.1:\d+) \(user (\w+), password (\w+)\)", ui[1])
     assert match, ui[1]
     url, user, password = match.groups()
     login = {"username": user, "password": password}
-    token = ask(f"{url}/auth/token", body=login)["access_token"]
+    return url, ask(f"{url}/auth/token", body=login)["access_token"]
+
+
+def test_the_dags_and_the_pool_are_there(api: tuple[str, str]) -> None:
+    url, token = api
     expected = {engine.dag_id for engine in load().engines.values()} | {
         "nexmark_accept",
         "nexmark_build",
@@ -103,6 +110,17 @@ def test_the_dags_and_the_pool_are_there(ui: tuple[subprocess.Popen[str], str]) 
         time.sleep(1)
     assert ask(f"{url}/api/v2/importErrors", token)["import_errors"] == []
     assert ask(f"{url}/api/v2/pools/nexmark_cluster", token)["slots"] == 1
+
+
+def test_a_typo_in_a_param_is_one_line_in_the_answer(api: tuple[str, str]) -> None:
+    """The form shows this answer; without us it has the whole JSON schema."""
+    url, token = api
+    body = {"logical_date": None, "conf": {"build": "pypi:4.3.0", "queries": "q5,q44"}}
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        ask(f"{url}/api/v2/dags/nexmark_build/dagRuns", token, body)
+    assert refused.value.code == 400
+    told = {"detail": "queries: unknown query 'q44'; did you mean 'q4'?"}
+    assert json.load(refused.value) == told
 
 
 def test_nothing_listens_on_other_addresses(ui: tuple[subprocess.Popen[str], str]) -> None:
@@ -132,7 +150,7 @@ def test_a_port_that_is_taken_is_reported_at_once(home: Path) -> None:
             text=True,
             timeout=60,
         )
-    assert second.returncode == 1
+    assert second.returncode == 2
     assert second.stderr.startswith(f"port {port}: taken by process {os.getpid()} (")
     assert second.stderr.count("\n") == 1
 
@@ -146,7 +164,7 @@ def test_make_run_does_not_share_its_tasks_with_the_scheduler(home: Path) -> Non
         text=True,
         timeout=60,
     )
-    assert run.returncode == 1
+    assert run.returncode == 2
     assert run.stderr.startswith("`nexmark ui` is running; trigger the DAG there")
 
 

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from nexmark.config import paths
 from nexmark.errors import KeyedError, suggest
+from nexmark.model import query_name
 from nexmark_jobs.redaction import is_secret, without_secrets
 
 _OPTIONS = re.compile(
@@ -270,12 +271,13 @@ def known_queries(directory: Path | None = None) -> tuple[str, ...]:
 
 
 def query_of(known: Sequence[str]) -> BeforeValidator:
-    """Take the names of these queries only; ValueError with the nearest for any other."""
+    """Take the names of these queries only (Q5 is q5); ValueError with the nearest for another."""
 
     def check(value: object) -> object:
-        if value not in known:
+        name = query_name(value) if isinstance(value, str) else value
+        if name not in known:
             raise ValueError(f"unknown query {value!r}; {suggest(value, known)}")
-        return value
+        return name
 
     return BeforeValidator(check)
 

@@ -12,13 +12,13 @@ from pydantic import TypeAdapter, ValidationError
 from nexmark import engines
 from nexmark.config import Config, Gate, Span, Workload, pick
 from nexmark.config.document import place_of, problem_of
-from nexmark.config.fields import KNOWN_QUERIES, SparkConf
+from nexmark.config.fields import KNOWN_QUERIES, SparkConf, known_queries
 from nexmark.config.models import BUILD_DAG_ID, SIGNOFF_DAG_ID
 from nexmark.errors import NexmarkError, suggest
-from nexmark.model import CPU, Mode
+from nexmark.model import CPU, Mode, query_name
 from nexmark.night.kinds import kind_of
 from nexmark.night.night_plan import Night
-from nexmark.night.params import NightParams
+from nexmark.night.params import NightParams, RolloutParams
 from nexmark.secrets import fingerprinted
 from nexmark_jobs.redaction import is_secret
 
@@ -218,20 +218,37 @@ def select_queries(
         jobs: The names of the jobs that there are.
     """
     names, known = query_names(value) or workload.queries, (*KNOWN_QUERIES, *jobs)
+    _check_known(names, known)
+    return tuple(name for name in known if name in names)
+
+
+def _check_known(names: Iterable[str], known: Sequence[str]) -> None:
     for name in names:
         if name not in known:
             raise NexmarkError(f"queries: unknown query {name!r}; {suggest(name, known)}")
-    return tuple(name for name in known if name in names)
+
+
+def param_problem(name: str, value: object) -> str:
+    """Return what is wrong with one param of a night or rollout, in one line; "" for nothing."""
+    try:
+        asked = RolloutParams.of({name: value})
+        _check_known(query_names(asked.queries), known_queries())
+        spark_confs(asked.candidate_conf)
+        for build in filter(None, (asked.build, asked.candidate, asked.against)):
+            engines.parse_source(build)
+    except NexmarkError as error:
+        return str(error)
+    return ""
 
 
 def query_names(value: str | Sequence[str] | None) -> tuple[str, ...]:
     """Return the names in a list, or in a text that separates them by commas; none in a blank text.
 
-    NexmarkError for an empty name among others, which Airflow refuses as well.
+    Q5 is q5. NexmarkError for an empty name among others, which Airflow refuses as well.
     """
     if not isinstance(value, str):
-        return tuple(value or ())
-    names = tuple(name.strip() for name in value.split(","))
+        return tuple(query_name(name) for name in value or ())
+    names = tuple(query_name(name) for name in value.split(","))
     if names == ("",):
         return ()
     if "" in names:

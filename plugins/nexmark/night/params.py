@@ -19,9 +19,9 @@ BUILD = "pypi:4.3.0, tarball:PATH-OR-URL#sha512=HEX or directory:PATH"
 def _query_schema(schema: JsonDict) -> None:
     """Add the names of queries, and of the jobs that there are now, to a schema."""
     names = list(known_queries())
-    listed = "|".join(names)
+    listed = "|".join(f"[{name[0]}{name[0].upper()}]{name[1:]}" for name in names)  # Q5 is q5
     schema |= {
-        "items": {"type": "string", "enum": [*names]},
+        "items": {"type": "string", "pattern": rf"^\s*({listed})\s*$"},
         "uniqueItems": True,
         "pattern": rf"^\s*(({listed})\s*(,\s*({listed})\s*)*)?$",
         "examples": [*names],

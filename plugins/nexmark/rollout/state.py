@@ -18,7 +18,7 @@ from nexmark.config.fields import Model
 from nexmark.engines import parse_source
 from nexmark.errors import NexmarkError, suggest
 from nexmark.home import write_private
-from nexmark.model import Mode
+from nexmark.model import Mode, query_name
 from nexmark.night.make_night import make_night, spark_confs
 from nexmark.night.params import RolloutParams
 
@@ -177,7 +177,7 @@ def _named(word: str, known: Sequence[str]) -> Iterator[str]:
     """Yield the queries that a word names."""
     if word == _ALL or not word:
         return
-    first, dash, last = (part.strip() for part in word.partition("-"))
+    first, dash, last = (query_name(part) for part in word.partition("-"))
     for name in (first, last) if dash else (first,):
         if name not in known:
             raise NexmarkError(f"stages: no query {name!r} in the workload; {suggest(name, known)}")

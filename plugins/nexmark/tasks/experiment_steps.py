@@ -13,7 +13,7 @@ from nexmark.engines import usable
 from nexmark.errors import NexmarkError
 from nexmark.night.night_progress import say
 from nexmark.night.run_directory import Json, RunDirectory, TaskDirectory, TurnFile, failure_kept
-from nexmark.tasks import failing
+from nexmark.tasks import failing, given_params
 from nexmark.terminal import columns
 
 if TYPE_CHECKING:
@@ -120,4 +120,4 @@ def _directory() -> RunDirectory:
 
 
 def _params() -> dict[str, Any]:
-    return dict(get_current_context()["params"])
+    return given_params(get_current_context())

@@ -16,7 +16,7 @@ from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import duration, say
 from nexmark.people import process_user, signed
 from nexmark.recording.night_records import record_lacking, results, results_of
-from nexmark.tasks import DAG_TEST_USER, current_night, failing
+from nexmark.tasks import DAG_TEST_USER, current_night, failing, given_params
 from nexmark.tasks.metrics import emit
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def accept() -> None:
     from nexmark.store.accepting import parse_expiry
 
     context = get_current_context()
-    params = context["params"]
+    params = given_params(context)
     who = accepting_user(context["dag_run"].triggering_user_name, params["by"])
     with failing(NexmarkError, AirflowFailException), results() as store:
         expires = parse_expiry(params["expires"] or "", datetime.now(UTC))

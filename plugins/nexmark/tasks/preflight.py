@@ -22,7 +22,7 @@ from nexmark.night.night_progress import say
 from nexmark.people import process_user
 from nexmark.recording.night_records import results
 from nexmark.secrets import load_key, shown_confs
-from nexmark.tasks import DAG_TEST_USER, failing
+from nexmark.tasks import DAG_TEST_USER, failing, given_params
 from nexmark.tasks.executors import executor_problem
 from nexmark.tasks.run_state import no_night
 
@@ -37,7 +37,7 @@ def preflight(engine: str = "") -> None:
     Fails without a retry, with one line for each problem. A missing build of the date is not a
     problem: the whole night is skipped.
     """
-    params = get_current_context()["params"]
+    params = given_params(get_current_context())
     prepare_night(engine or params["engine"], params)
 
 

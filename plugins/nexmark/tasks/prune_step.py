@@ -9,7 +9,7 @@ from nexmark.config import load
 from nexmark.errors import NexmarkError
 from nexmark.night.night_progress import say
 from nexmark.recording.night_records import results
-from nexmark.tasks import failing
+from nexmark.tasks import failing, given_params
 
 
 def prune() -> None:
@@ -21,7 +21,7 @@ def prune() -> None:
     problems: tuple[str, ...] = ()
     with failing(NexmarkError, AirflowFailException), results() as store:
         config = load()
-        if get_current_context()["params"]["dry_run"]:
+        if given_params(get_current_context())["dry_run"]:
             decisions = plan(config, store, datetime.now(UTC))
         else:
             done = pruned(config, store, say)

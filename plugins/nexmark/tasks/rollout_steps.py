@@ -17,7 +17,7 @@ from nexmark.night.night_progress import say
 from nexmark.night.params import RolloutParams
 from nexmark.night.run_directory import RunDirectory
 from nexmark.recording.night_records import results, results_of
-from nexmark.tasks import current_night, failing
+from nexmark.tasks import current_night, failing, given_params
 from nexmark.tasks.preflight import prepare_night
 from nexmark.tasks.run_state import no_night
 
@@ -43,7 +43,7 @@ def _of_this_run() -> "Rollout":
     kept = _directory()
     if (name := kept.rollout()) is not None:
         return _resumed(Rollout.read(name), None)
-    asked = RolloutParams.of(get_current_context()["params"])
+    asked = RolloutParams.of(given_params(get_current_context()))
     rollout = rollout_of(asked, load())
     if asked.resume is not None:
         rollout = _resumed(rollout, asked.accept)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
-from fastapi import APIRouter, Form, HTTPException
+from fastapi import APIRouter, Depends, Form, HTTPException
 from starlette.responses import FileResponse, RedirectResponse, Response
 
 from nexmark.config import known_queries
@@ -26,6 +26,7 @@ from nexmark.evidence.query_grid import query_grid
 from nexmark.evidence.query_over_time import query_over_time
 from nexmark.evidence.signoffs import alarm_file, evidence_file, signoff_page, signoffs_of
 from nexmark.flames.flame_files import flames_of
+from nexmark.model import query_name
 from nexmark.night.run_directory import RunDirectory
 from nexmark.report.charts import over_time_charts, query_charts, time_charts, verdicts_chart
 from nexmark.report.rendering import part
@@ -36,6 +37,14 @@ from nexmark.store.history import MeasuredBuild
 from nexmark.store.place_history import Place
 from nexmark.web.request_context import Context, RequestContext
 from nexmark.web.wanted import AskedPlace, Wanted
+
+
+def _query(query: str = "") -> str:
+    return query_name(query)
+
+
+QueryName = Annotated[str, Depends(_query)]
+"""The query in an address, Q5 as q5; "" where the address has none."""
 
 ISOLATED = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
 """The Content-Security-Policy of stored files: they run no script and have no origin."""
@@ -168,7 +177,7 @@ def queries(
 
 
 @router.get("/query/{query}")
-def over_time(context: Context, query: str, place: AskedPlace, metric: str = "") -> Response:
+def over_time(context: Context, query: QueryName, place: AskedPlace, metric: str = "") -> Response:
     """Show a query over all nights.
 
     Args:
@@ -188,7 +197,7 @@ def over_time(context: Context, query: str, place: AskedPlace, metric: str = "")
 
 
 @router.get("/night/{dag}/{run}/query/{query}")
-def query(context: Context, dag: str, run: str, query: str, done: str = "") -> Response:
+def query(context: Context, dag: str, run: str, query: QueryName, done: str = "") -> Response:
     """Show a query of a night.
 
     Args:
@@ -212,7 +221,7 @@ def query(context: Context, dag: str, run: str, query: str, done: str = "") -> R
 
 
 @router.get("/night/{dag}/{run}/query/{query}/flames/{name}")
-def flames(context: Context, dag: str, run: str, query: str, name: str) -> Response:
+def flames(context: Context, dag: str, run: str, query: QueryName, name: str) -> Response:
     """Return a flame graph as the night has drawn it; its script zooms and searches.
 
     Args:
@@ -232,7 +241,7 @@ def flames(context: Context, dag: str, run: str, query: str, name: str) -> Respo
 
 @router.get("/night/{dag}/{run}/evidence")
 @router.get("/night/{dag}/{run}/query/{query}/evidence")
-def night_file(context: Context, dag: str, run: str, query: str = "") -> Response:
+def night_file(context: Context, dag: str, run: str, query: QueryName) -> Response:
     """Return the evidence file of a night, or of an alarm in it, as the night has written it.
 
     Args:
@@ -379,7 +388,7 @@ def accept(
     context: Context,
     dag: str,
     run: str,
-    query: str,
+    query: QueryName,
     token: Text,
     reason: Text = "",
     expires: Text = "",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
@@ -21,8 +22,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made
 
 
-def run_with(dry_run: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    context = {"params": {"dry_run": dry_run}}
+def run_with(
+    dry_run: bool, monkeypatch: pytest.MonkeyPatch, conf: dict[str, object] | None = None
+) -> None:
+    params = {"dry_run": dry_run}
+    run = SimpleNamespace(dag_id="nexmark_prune", conf=params if conf is None else conf)
+    context = {"params": params, "dag_run": run, "dag": SimpleNamespace(params=params)}
     monkeypatch.setattr(prune_step, "get_current_context", lambda: context)
     prune_step.prune()
 
@@ -55,6 +60,15 @@ def test_it_is_red_for_what_could_not_be_deleted(
     with pytest.raises(AirflowException, match="is not ours") as raised:
         run_with(False, monkeypatch)
     assert not isinstance(raised.value, AirflowFailException)
+
+
+def test_a_typo_in_a_param_deletes_nothing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = left_by_a_killed_one(home)
+    with pytest.raises(AirflowFailException) as refused:
+        run_with(False, monkeypatch, conf={"dryrun": True})
+    told = "param 'dryrun': nexmark_prune has none of that name; did you mean 'dry_run'?"
+    assert str(refused.value) == told
+    assert left.exists()
 
 
 def test_it_fails_in_one_line_beside_another(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

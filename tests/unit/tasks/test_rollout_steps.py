@@ -34,9 +34,13 @@ class Runs:
     def begin(self, **params: Any) -> None:
         self._count += 1
         run = SimpleNamespace(
-            dag_id="nexmark_rollout", run_id=f"run-{self._count}", triggering_user_name="ada"
+            dag_id="nexmark_rollout",
+            run_id=f"run-{self._count}",
+            triggering_user_name="ada",
+            conf=params,
         )
-        self.set("get_current_context", lambda: {"params": params, "dag_run": run})
+        context = {"params": params, "dag_run": run, "dag": SimpleNamespace(params=params)}
+        self.set("get_current_context", lambda: context)
         rollout_steps.rollout_preflight()
 
     def end(self) -> list[dict[str, str]]:
