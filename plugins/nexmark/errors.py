@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 
 class NexmarkError(Exception):
-    """An error in one line: problem, place and remedy; commands print it and exit with 1."""
+    """An error in one line: problem, place and remedy; commands print it and exit with 2."""
 
     def __init__(self, text: str) -> None:
         """Make the error from `text`, which may quote other programs; it becomes one line."""

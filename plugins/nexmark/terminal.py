@@ -4,9 +4,11 @@ import shutil
 import sqlite3
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from io import TextIOWrapper
+from textwrap import wrap
 from typing import TextIO
 
 from nexmark.errors import NexmarkError
@@ -19,8 +21,8 @@ MOMENTARY = "\x1f"
 #: If the output is no terminal (a file, a CI log): least seconds between two momentary lines.
 EVERY_S = 30.0
 
-#: The exit code of a command that was interrupted.
-INTERRUPTED = 130
+#: The exit codes of commands beside 0, green: docs/versions.md.
+FOUND_RED, COULD_NOT_RUN, INTERRUPTED = 1, 2, 130
 
 _CLEAR = "\r\x1b[K"
 
@@ -37,7 +39,7 @@ def run_command(run: Callable[[], int]) -> int:
     """Run a command; SIGTERM ends it as Ctrl-C does.
 
     Returns:
-        The exit code of the command; 1 after an error, which is printed to stderr in one line; 130
+        The exit code of the command; 2 after an error, which is printed to stderr in one line; 130
         if the command was interrupted.
     """
     for stream in (sys.stdout, sys.stderr):
@@ -50,14 +52,14 @@ def run_command(run: Callable[[], int]) -> int:
             return run()
     except NexmarkError as error:
         print(error, file=sys.stderr)
-        return 1
     except KeyboardInterrupt:
         return INTERRUPTED
-    except (OSError, sqlite3.Error) as error:
-        if not is_full(error):
-            raise
-        print(remedied(error, str(error)), file=sys.stderr)
-        return 1
+    except Exception as error:  # one of this package says nothing about a build: it is not red
+        if isinstance(error, OSError | sqlite3.Error) and is_full(error):
+            print(remedied(error, str(error)), file=sys.stderr)
+        else:
+            traceback.print_exc()
+    return COULD_NOT_RUN
 
 
 def columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -67,6 +69,32 @@ def columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in (heads, *rows)
     )
+
+
+def sentences(lines: Iterable[str], indent: str = "") -> str:
+    """Return sentences as text: on a terminal in lines as wide as it is, each a little indented.
+
+    A list in a sentence (` | `) gets a line for each entry there. A command stays whole, so that a
+    person can copy it; so does everything where the output is a file.
+    """
+    if not sys.stdout.isatty():
+        return "\n".join(indent + line for line in lines)
+    width, deeper = shutil.get_terminal_size().columns, indent + 4 * " "
+    made: list[str] = []
+    for line in lines:
+        for number, entry in enumerate(line.split(" | ")):
+            text, command, rest = entry.partition(": nexmark ")
+            start = deeper if number else indent
+            made += wrap(
+                text + ":" * bool(command),
+                width,
+                initial_indent=start,
+                subsequent_indent=deeper,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+            made += [f"{deeper}nexmark {rest}"] if command else []
+    return "\n".join(made)
 
 
 @dataclass

@@ -103,7 +103,7 @@ def test_a_second_night_on_the_cluster(testbed: Testbed, cluster: RemoteCluster)
         text=True,
         timeout=60,
     )
-    assert run.returncode == 1
+    assert run.returncode == 2
     assert run.stderr.startswith("cluster namespaces: in use by nexmark run the other (process ")
     assert cluster.holder() == Lease("nexmark", "the other", identify(os.getpid()))
 

@@ -73,7 +73,7 @@ def test_it_goes_on_after_an_acceptance_and_ctrl_c_leaves_nothing(
     site: Site, stopped: subprocess.CompletedProcess[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused = rollout(site, "--resume", "slow")
-    assert refused.returncode == 1
+    assert refused.returncode == 2
     assert refused.stderr.startswith("rollout slow: stage 2 is red: q11")
     again = subprocess.Popen(
         command("--resume", "slow", "--accept", "to try it"),

@@ -296,7 +296,7 @@ def test_figures_of_another_workload_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = kept_file(tmp_path, [1])
-    assert noise.main(["--figures", str(file), "--runs", "0", "--workload", "small"]) == 1
+    assert noise.main(["--figures", str(file), "--runs", "0", "--workload", "small"]) == 2
     assert "not of noise of small spark-4.3.0" in capsys.readouterr().err
 
 

@@ -68,6 +68,9 @@ def test_what_is_undecided_goes_on_against_the_same_build(
     assert params["budget_minutes"] == 20
     command = f"nexmark build --continue '{run}' --queries q7"
     assert f"q7: compared with another build; go on with {command}" in capsys.readouterr().out
+    assert main(["build", "--continue", "latest", "--minutes", "20"]) == 0
+    assert ran[1] == ran[0]
+    assert capsys.readouterr().err == f"latest: {run}\n"
     assert main(["build", "--continue", run, "--queries", "q7"]) == 0
     assert (ran[1][2]["queries"], ran[1][2]["against"]) == ("q7", "pypi:4.1.4")
 

@@ -30,7 +30,7 @@ def test_a_damaged_database_says_so_with_its_remedy(
 ) -> None:
     home.mkdir()
     (home / "results.db").write_bytes(content)
-    assert main(["nights"]) == 1
+    assert main(["nights"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "it is damaged" in line
     assert "put a copy of it back, or move it away" in line
@@ -48,7 +48,7 @@ def test_a_page_of_the_database_that_is_lost_is_damage_too(
     with path.open("r+b") as file:
         file.seek(100)
         file.write(b"\xff" * (path.stat().st_size - 100))
-    assert main(["nights"]) == 1
+    assert main(["nights"]) == 2
     assert "it is damaged" in capsys.readouterr().err
 
 
@@ -57,7 +57,7 @@ def test_an_empty_database_has_no_results_yet(
 ) -> None:
     home.mkdir()
     (home / "results.db").touch()
-    assert main(["nights"]) == 1
+    assert main(["nights"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "it has no tables of ours, so there are no results yet; start a night with" in line
 
@@ -75,7 +75,7 @@ def test_a_home_that_is_a_file_is_one_line(
 ) -> None:
     home.write_text("")
     monkeypatch.setenv("NEXMARK_HOME", f"{home}{below}")
-    assert main(verb) == 1
+    assert main(verb) == 2
     assert capsys.readouterr().err == (
         f"NEXMARK_HOME: {home}{below}: {home} is no directory; name a directory of yours\n"
     )

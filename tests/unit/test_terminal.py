@@ -13,7 +13,7 @@ from nexmark.cli.shared_options import on_stderr
 from nexmark.config import paths
 from nexmark.night.night_progress import MOMENTARY
 from nexmark.secrets import remember
-from nexmark.terminal import EVERY_S, Terminal, show_line
+from nexmark.terminal import EVERY_S, Terminal, sentences, show_line
 
 
 @pytest.fixture
@@ -49,6 +49,25 @@ def test_in_a_file_it_is_a_line_now_and_then() -> None:
     shown.clear()
     assert stream.getvalue().splitlines() == ["after 0 s", "after 30 s", "done"]
     assert MOMENTARY not in stream.getvalue()
+
+
+def test_sentences_fit_a_terminal_and_a_command_stays_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines = ["Why: q5: slower | q7: wrong", "Next: look; or: nexmark accept --run 'a/b' --reason x"]
+    assert sentences(lines, "  ") == f"  {lines[0]}\n  {lines[1]}"  # as it is in a file
+    ours, theirs = os.openpty()
+    with os.fdopen(theirs, "w", encoding="utf-8") as stream:
+        monkeypatch.setattr("sys.stdout", stream)
+        monkeypatch.setenv("COLUMNS", "16")
+        text = sentences(lines)
+    os.close(ours)
+    assert text.splitlines() == [
+        "Why: q5: slower",
+        "    q7: wrong",
+        "Next: look; or:",
+        "    nexmark accept --run 'a/b' --reason x",
+    ]
 
 
 def test_what_a_command_prints_has_no_secrets(capsys: pytest.CaptureFixture[str]) -> None:

@@ -134,6 +134,7 @@ class Outcome(NamedTuple):
     state: str
     verdicts: str
     failed: bool
+    found_red: bool = False
 
 
 def create(
@@ -249,7 +250,7 @@ def _outcome(store: Store, name: str, run: DagRun, recorded: set[str]) -> Outcom
     counts = Counter(row.value for row in store.verdicts(name) if row.decides)
     state = {"success": "green", "failed": "red"}.get(run.state, run.state)
     verdicts = ", ".join(f"{count} {value}" for value, count in counts.most_common())
-    return Outcome(run.day, build.name, state, verdicts, failed)
+    return Outcome(run.day, build.name, state, verdicts, failed, failed and store.found_red(name))
 
 
 def _moments(api: AirflowApi, body: Mapping[str, Any]) -> set[datetime]:

@@ -10,7 +10,7 @@ import typer
 from nexmark.cli import shared_options as option
 from nexmark.errors import NexmarkError
 from nexmark.people import process_user, signed
-from nexmark.terminal import columns
+from nexmark.terminal import COULD_NOT_RUN, columns
 
 if TYPE_CHECKING:
     from nexmark.evidence.alarms import AcceptedTogether
@@ -33,7 +33,6 @@ _ACKS = (
 )
 TIME = "%Y-%m-%d %H:%M UTC"
 
-Run = Annotated[str, typer.Option(help="The name of the run, or a unique part of it.")]
 Limit = Annotated[int, option.number(1, 10**6, help="How many of the newest are printed.")]
 
 
@@ -61,7 +60,7 @@ def _until(text: str) -> datetime:
 
 
 def accept(
-    run: Run,
+    run: option.Run,
     reason: Annotated[str, option.text("Why it is accepted; kept on record.")],
     query: Annotated[
         list[str] | None,
@@ -82,22 +81,24 @@ def accept(
         ),
     ] = None,
     link: Annotated[str | None, option.text("A URL that says more; kept on record.")] = None,
+    engine: option.OfEngine = None,
     by: option.By = None,
     db: option.Database = None,
 ) -> int:
     """Make a run the baseline of its queries.
 
-    1 where some of them are refused.
+    2 if some of them were refused.
     """
     with option.opened(db) as store:
         who = signed(process_user(), by)
+        run = option.named_run(store, run, engine).id
         done = store.accept(run, who, reason, query, expires=expires, link=link)
         night = store.night(done.run)
     until = f" until {expires:{TIME}}" if expires else ""
     print(f"{done.run} is now the baseline of {place(night)} for {queries(done.queries)}{until}.")
     for name, why in done.left_out.items():
         print(f"not accepted: {name}: {why}", file=sys.stderr)
-    return 1 if done.left_out else 0
+    return COULD_NOT_RUN if done.left_out else 0
 
 
 def withdraw(

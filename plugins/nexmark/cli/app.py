@@ -26,12 +26,13 @@ from nexmark.cli import (
 from nexmark.cli.compat import compat
 from nexmark.cli.help_groups import GroupedVerbs
 from nexmark.cli.shared_options import PASSED_ON
-from nexmark.terminal import INTERRUPTED, run_command
+from nexmark.terminal import COULD_NOT_RUN, INTERRUPTED, run_command
 
 app = typer.Typer(
     name="nexmark",
     cls=GroupedVerbs,
     help="Did last night's Spark build get slower, or wrong, on streaming work?",
+    epilog="Exit codes: 0 green; 1 red; 2 could not be run, or a typo; 130 interrupted.",
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -87,9 +88,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a verb.
 
     Returns:
-        Its exit code: 0 if all is well; 1 if a night is red, or after one line on stderr that says
-        what is wrong; 2 after one line about an argument; 130 if interrupted. SIGTERM interrupts as
-        Ctrl-C does.
+        Its exit code: 0 green, 1 red, 2 if it could not be run, after one line on stderr that says
+        why; 130 if interrupted. SIGTERM interrupts as Ctrl-C does.
     """
     os.environ.setdefault("PYTHONUNBUFFERED", "1")
     return run_command(partial(_run, list(sys.argv[1:] if arguments is None else arguments)))
@@ -107,4 +107,4 @@ def _run(arguments: list[str]) -> int:
         command = context.command_path if context else "nexmark"
         message = " ".join(error.format_message().split()).rstrip(".")
         print(f"{command}: {message}; see --help", file=sys.stderr)
-        return 2
+        return COULD_NOT_RUN

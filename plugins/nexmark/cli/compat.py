@@ -9,6 +9,7 @@ from nexmark.cli import shared_options as option
 from nexmark.config import paths
 from nexmark.errors import suggest
 from nexmark.secrets import shown_build
+from nexmark.terminal import COULD_NOT_RUN
 
 if TYPE_CHECKING:
     from nexmark.engines import Build
@@ -22,7 +23,7 @@ def compat(
         str | None, typer.Option("--to", help="The build that jobs go on with (default: --from).")
     ] = None,
     query: Annotated[
-        str | None, option.text("The query, also one of an experiment (default: all with state).")
+        str | None, option.query("The query, also one of an experiment (default: all with state).")
     ] = None,
     formulation: Annotated[
         str | None, option.text("A formulation of --query, for both sides.")
@@ -54,11 +55,11 @@ def compat(
     """Check whether running jobs survive another Spark build.
 
     Each query goes on from a checkpoint of one build with the other one, and back. 0 if all
-    survive; 1 if a query is incompatible, silently wrong or could not be run; 2 for bad arguments.
+    survive; 1 if a query is incompatible or silently wrong; 2 if one could not be run.
     """
     from nexmark.compatibility.cases import Input, Side, cases_of
     from nexmark.compatibility.check import check, check_plans, write_corpus
-    from nexmark.compatibility.results import as_json, is_red, matrix
+    from nexmark.compatibility.results import as_json, exit_code, matrix
     from nexmark.engines import BuildError
     from nexmark_jobs.errors import UsageError
     from nexmark_jobs.generator.generator_options import generator_config
@@ -75,11 +76,11 @@ def compat(
         generator_config(seed, tps, (), events)  # UsageError if it cannot make such events
     except (BuildError, UsageError) as error:
         option.on_stderr(f"nexmark compat: {error}")
-        return 2
+        return COULD_NOT_RUN
     if corpus is not None:
         missing = write_corpus(sides[0], cases, chosen, option.on_stderr, corpus)
         print(f"{corpus}: checkpoints of Spark {builds[0].version}; missing: {missing or 'none'}")
-        return 1 if missing else 0
+        return COULD_NOT_RUN if missing else 0
     shown = (shown_build(build.version, build.source, build.id) for build in builds)
     title = " to ".join(f"Spark {name}" for name in shown)
     print(f"{title}: {events:,} events, {tps:,} per second, seed {seed}\n", flush=True)
@@ -87,7 +88,7 @@ def compat(
     results = run(*sides, cases, chosen, option.on_stderr, only_stateful=query is None)
     print(matrix(results))
     option.write(out, as_json(results))
-    return 1 if is_red(results) else 0
+    return exit_code(results)
 
 
 def _queries(

@@ -9,7 +9,7 @@ from nexmark.cli import shared_options as option
 from nexmark.cli.help_groups import GroupedVerbs
 from nexmark.config import load, paths
 from nexmark.errors import NexmarkError
-from nexmark.terminal import columns, show_line
+from nexmark.terminal import COULD_NOT_RUN, columns, show_line
 
 kafka = typer.Typer(
     name="kafka", cls=GroupedVerbs, help="Run a Kafka broker to test with; fill its topics."
@@ -52,7 +52,7 @@ def down() -> None:
 def status() -> int:
     """Print a line for each broker of this machine and each topic.
 
-    0 if all brokers answer, 1 if one does not or none runs.
+    0 if all brokers answer, 2 if one does not or none runs.
     """
     from nexmark.kafka import broker
     from nexmark.kafka.topics import KafkaCluster
@@ -60,7 +60,7 @@ def status() -> int:
     brokers = broker.of_this_machine().status()
     if not brokers:
         print("no broker is running; start one with: nexmark kafka up")
-        return 1
+        return COULD_NOT_RUN
     rows = [
         [
             str(each.broker.number),
@@ -75,7 +75,7 @@ def status() -> int:
     ]
     print(columns(("broker", "address", "state", "pid", "memory", "storage", "log"), rows))
     if not all(each.answers for each in brokers):
-        return 1
+        return COULD_NOT_RUN
     topics = KafkaCluster(f"127.0.0.1:{brokers[0].broker.port}").topics()
     if topics:
         lines = [

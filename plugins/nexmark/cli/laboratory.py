@@ -106,7 +106,7 @@ def bench_brokers(
 
 
 def recovery_damage(
-    query: Annotated[str, option.text("A query that keeps state.")] = "q20",
+    query: Annotated[str, option.query("A query that keeps state.")] = "q20",
     damage: Annotated[
         list[str] | None,
         typer.Option(metavar="KIND", help="One kind of damage (default: all). Repeat for more."),
@@ -156,7 +156,7 @@ def recovery_damage(
 
 
 def recovery_sizes(
-    query: Annotated[str, option.text("A query that keeps all rows.")] = "q20",
+    query: Annotated[str, option.query("A query that keeps all rows.")] = "q20",
     grow_to: Annotated[
         str, option.text("The sizes of the state, as 64MB,1GB.", metavar="SIZES")
     ] = "64MB,256MB",

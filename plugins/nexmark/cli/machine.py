@@ -8,6 +8,7 @@ import typer
 from nexmark.cli.shared_options import Port, given
 from nexmark.config import SshCluster, load, paths, pick
 from nexmark.errors import NexmarkError
+from nexmark.terminal import COULD_NOT_RUN
 
 #: In clusters.yaml, the hosts that `nexmark cluster up` makes.
 _TEST_CLUSTER = "namespaces"
@@ -40,7 +41,7 @@ def check(
 ) -> int:
     """Print the hosts of a cluster and what is wrong with them.
 
-    0 if a night can be run there.
+    0 if a night can be run there, 2 if not.
     """
     import os
     import sys
@@ -57,7 +58,7 @@ def check(
     for problem in problems:
         print(problem, file=sys.stderr)
     print(f"cluster {name}: " + (f"{len(problems)} problems" if problems else "ready"))
-    return 1 if problems else 0
+    return COULD_NOT_RUN if problems else 0
 
 
 @cluster.command()

@@ -17,7 +17,7 @@ from nexmark.config import Experiment, load, load_experiments, paths
 from nexmark.errors import NexmarkError, suggest
 from nexmark.interrupts import temporary_directory
 from nexmark.model import grouped
-from nexmark.terminal import columns, show_line
+from nexmark.terminal import COULD_NOT_RUN, FOUND_RED, columns, show_line
 from nexmark_jobs.generator_config import MAX_EVENTS
 from nexmark_jobs.host.processes import OWNER_VARIABLE
 
@@ -58,7 +58,7 @@ def experiment(
 
     It prints what each arm saves, and whether the results are equal. `nexmark experiment new NAME`
     adds a commented entry to experiments.yaml. 0 if all arms were measured and all results are
-    equal and right, 1 if not.
+    equal and right, 1 if not, 2 if one could not be run.
     """
     known = load_experiments()
     if name == "new":
@@ -92,7 +92,8 @@ def _measured(
         kept: Whether the results go to the results database and have a page.
 
     Returns:
-        0 if all arms were measured and all results are equal and right, else 1.
+        0 if all arms were measured and all results are equal and right; 1 if not; else 2 if an
+        experiment failed.
     """
     from nexmark.evidence.experiment_evidence import HEADS, cells, remarks
     from nexmark.experiments.experiment_rows import as_json, recorded
@@ -125,7 +126,9 @@ def _measured(
             option.write(out, {**as_json(results), "failed": failed})
     lines = [*remarks(arms), *(f"{name}: failed: {why}" for name, why in failed.items())]
     show_line("\n" + columns(HEADS, [cells(arm) for arm in arms]) + "\n\n" + "\n".join(lines))
-    return 0 if not failed and all(result.is_right for result in results) else 1
+    if not all(result.is_right for result in results):
+        return FOUND_RED
+    return COULD_NOT_RUN if failed else 0
 
 
 def _kept(result: "ExperimentResult") -> "Sequence[ExperimentRow]":
@@ -214,7 +217,7 @@ def _add(name: str | None, known: Mapping[str, Experiment]) -> int:
 
 
 def latency(
-    query: Annotated[str, option.text("One or more queries, as q0,q17.")] = "q0",
+    query: Annotated[str, option.query("One or more queries, as q0,q17.")] = "q0",
     rate: Annotated[
         str,
         option.text(

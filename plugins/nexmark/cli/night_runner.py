@@ -1,8 +1,8 @@
 """One night from the command line, for `nexmark run` and all that measures by nights.
 
 Runs an engine's DAG through `airflow dags test` with a private Airflow (below
-`.nexmark/airflow`), shows its progress, and ends with the DAG's exit code. Whatever ends it, no
-process of the night is left: after kill -9 its reaper ends them (`nexmark.reaper`).
+`.nexmark/airflow`), shows its progress, and returns the exit code of the night. Whatever ends it,
+no process of the night is left: after kill -9 its reaper ends them (`nexmark.reaper`).
 """
 
 import json
@@ -30,11 +30,12 @@ from nexmark.night.make_night import make_night, with_snapshot
 from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import PROGRESS_VARIABLE
 from nexmark.reaper import reaper_of_command, wait_for_reapers
-from nexmark.terminal import INTERRUPTED, Terminal, show_line
+from nexmark.terminal import COULD_NOT_RUN, FOUND_RED, INTERRUPTED, Terminal, show_line
 from nexmark_jobs.cause import failure_cause
 from nexmark_jobs.host.processes import end, owned
 
 _POLL_S = 0.2
+_NEWEST = 20  # nights among which a command looks for its own
 
 
 def run_night(
@@ -50,8 +51,8 @@ def run_night(
         day: The date of the night (UTC); today by default.
 
     Returns:
-        0 if the night is green, 1 if it is red, 130 if it was interrupted. 0 as well where the
-        engine has no build of the date.
+        0 if the night is green, 1 if it is red, 2 if it measured nothing or did not end as it
+        should, 130 if it was interrupted. 0 as well where the engine has no build of the date.
 
     Raises:
         NexmarkError: The night cannot be begun.
@@ -112,8 +113,9 @@ def _run(
         moment: The logical date of the DAG run.
 
     Returns:
-        0 if the night is green, 1 if it is red, 130 if it was interrupted.
+        The exit code, as `run_night`.
     """
+    begun = datetime.now(UTC)
     log = paths.home() / "logs" / f"run-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     arguments = ["dags", "test", night.dag_id, moment.isoformat(), "-c", json.dumps(conf)]
@@ -151,7 +153,26 @@ def _run(
         if problem := full_disk(paths.home()):
             print(problem, file=sys.stderr)
     show_line(f"log of the night: {log}")
-    return 0 if child.returncode == 0 else 1
+    return 0 if child.returncode == 0 else exit_code(night, begun)
+
+
+def exit_code(night: Night, begun: datetime) -> int:
+    """Return the exit code of a night that failed: whether it is red, or could not be run.
+
+    `night` has no name yet, Airflow gave it one: it is the recorded night of this DAG that its
+    cluster has had since `begun`.
+    """
+    from nexmark.store import open_store
+
+    try:
+        with open_store(paths.database_url(), create=False) as store:
+            for row in store.nights(_NEWEST):
+                here = (row.dag_id, row.cluster) == (night.dag_id, night.cluster.name)
+                if here and row.started >= begun and store.found_red(row.id):
+                    return FOUND_RED
+    except NexmarkError as error:
+        show_line(f"not known whether the night is red: {error}")
+    return COULD_NOT_RUN
 
 
 def _end(child: subprocess.Popen[bytes], process: Process | None, night: Night) -> None:

@@ -9,7 +9,7 @@ import typer
 from nexmark.cli import shared_options as option
 from nexmark.config import BUILD_DAG_ID, Config, load, paths, pick
 from nexmark.errors import NexmarkError
-from nexmark.model import MIN_PAIRS, SUITE, Mode, Value
+from nexmark.model import MIN_PAIRS, SUITE, Mode, Value, query_name
 from nexmark.night.params import NightParams, RolloutParams, help_of
 from nexmark.people import process_user, signed
 from nexmark.terminal import INTERRUPTED, show_line
@@ -45,7 +45,7 @@ def run(
 ) -> int:
     """Run the night of an engine.
 
-    0 if it is green, 1 if it is red or cannot be run.
+    0 if it is green, 1 if it is red, 2 if it could not be run.
     """
     from nexmark.cli.night_runner import run_night
 
@@ -82,13 +82,13 @@ def build(
             "--continue",
             metavar="RUN",
             callback=option.given,
-            help="Go on with the queries that a run left undecided; its pairs count.",
+            help="Go on with the queries that a run (or latest) left undecided; its pairs count.",
         ),
     ] = None,
 ) -> int:
     """Test any Spark build against another one, by pairs.
 
-    0 if it is as good or undecided, 1 if it is not, or cannot be run.
+    0 if it is as good or undecided, 1 if it is not, 2 if it could not be run.
     """
     from nexmark.cli.night_runner import run_night
 
@@ -189,7 +189,7 @@ def _undecided(run: str, context: typer.Context) -> tuple[str, dict[str, Any]]:
     """
     from nexmark.night.make_night import query_names
 
-    allowed = {"continued", "pairs", "minutes", "until", "queries"}
+    allowed = {"engine", "continued", "pairs", "minutes", "until", "queries"}
     for name, value in context.params.items():
         if name not in allowed and value:
             problem = (
@@ -197,7 +197,7 @@ def _undecided(run: str, context: typer.Context) -> tuple[str, dict[str, Any]]:
             )
             raise typer.BadParameter(problem)
     with option.opened(None) as store:
-        night = store.find_run(run)
+        night = option.named_run(store, run, context.params["engine"])
         undecided = {
             verdict.query: verdict.baseline_build
             for verdict in store.verdicts(night.id)
@@ -205,7 +205,7 @@ def _undecided(run: str, context: typer.Context) -> tuple[str, dict[str, Any]]:
         }
         asked = query_names(context.params["queries"])
         if decided := [query for query in asked if query not in undecided]:
-            problem = f"{run} left {', '.join(undecided) or 'no query'} undecided"
+            problem = f"{night.id} left {', '.join(undecided) or 'no query'} undecided"
             raise typer.BadParameter(f"--queries: {problem}; leave out {', '.join(decided)}")
         open_ = {query: undecided[query] for query in asked or undecided}
         if not open_:
@@ -255,7 +255,7 @@ def backfill(
 ) -> int:
     """Run the nights of past dates.
 
-    0 if all nights that have a build are green.
+    0 if all nights that have a build are green, 1 if one is red, 2 if one could not be run.
     """
     from nexmark.cli.own_airflow import run_backfill
 
@@ -301,15 +301,16 @@ def bisect(
     Spark build in $NEXMARK_BUILD or in dist/. Each commit is built once; one that fails is left
     out.
 
-    0 if it is found. --airflow is the URL of a running Airflow whose scheduler runs the nights.
-    After an interruption, the same command goes on where the search was.
+    0 if it is found, 1 if not, 2 if it could not be run. --airflow is the URL of a running Airflow
+    whose scheduler runs the nights. After an interruption, the same command goes on where the
+    search was.
     """
     from nexmark.airflow_site.api import running_airflow
     from nexmark.bisect.measured_builds import MeasuredBuilds
     from nexmark.cli.night_runner import run_night
 
     config = load()
-    chosen = config.engine(engine)
+    chosen, query = config.engine(engine), query_name(query)
     sequence = _sequence(good, bad, builds, repo, build_command, chosen)
     first = sequence.builds[0]
     params = {
@@ -428,17 +429,13 @@ def rollout(
     """Give a conf or a build to queries stage by stage.
 
     0 if all stages have it; 1 if a stage is red or undecided (then it stops, and says whether the
-    way back is right) or cannot be run; 2 for bad arguments.
+    way back is right); 2 if a stage could not be run.
     """
     from nexmark.rollout.rolling import resumed, table, write_page
     from nexmark.rollout.state import rollout_of
 
     given = {**context.params, "candidate_conf": option.confs_of(conf)}
-    try:
-        wanted = rollout_of(RolloutParams.of(given), load())
-    except NexmarkError as error:
-        option.on_stderr(f"nexmark rollout: {error}")
-        return 2
+    wanted = rollout_of(RolloutParams.of(given), load())
     if resume is not None:
         with _opened() as store:
             wanted = resumed(wanted, store, signed(process_user(), by), accept)

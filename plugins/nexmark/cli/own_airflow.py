@@ -32,7 +32,7 @@ from nexmark.interrupts import undisturbed
 from nexmark.night.make_night import make_night
 from nexmark.night.night_progress import PROGRESS_VARIABLE
 from nexmark.reaper import reaper_of_command
-from nexmark.terminal import Terminal, columns, show_line
+from nexmark.terminal import COULD_NOT_RUN, FOUND_RED, Terminal, columns, show_line
 from nexmark.web.entry import PREFIX
 from nexmark_jobs.host.processes import owned
 
@@ -97,7 +97,7 @@ def run_backfill(
         port: The port of the private Airflow.
 
     Returns:
-        0 if all nights that have a build are green, else 1.
+        0 if all nights that have a build are green; 1 if one is red; else 2, one could not be run.
     """
     config = load()
     engine = config.engine(name)
@@ -122,7 +122,9 @@ def run_backfill(
     rows = backfills.outcomes(engine.dag_id, runs)
     texts = [(row.day.isoformat(), *row[1:4]) for row in rows]
     show_line(columns(("date", "build", "state", "verdicts"), texts))
-    return 1 if any(row.failed for row in rows) else 0
+    if any(row.found_red for row in rows):
+        return FOUND_RED
+    return COULD_NOT_RUN if any(row.failed for row in rows) else 0
 
 
 def _check(

@@ -8,7 +8,7 @@ import typer
 
 from nexmark.cli import shared_options as option
 from nexmark.config import load
-from nexmark.errors import NexmarkError
+from nexmark.terminal import COULD_NOT_RUN
 
 
 def prune(
@@ -31,23 +31,19 @@ def prune(
     from nexmark.retention.pruning import plan
     from nexmark.retention.pruning import prune as pruned
 
-    try:
-        config = load()
-        with option.opened(db) as store:
-            if dry_run:
-                decisions = plan(config, store, datetime.now(UTC))
-                print(prune_table(decisions))
-                print("\nif each DAG runs once a day, each time with a new build:")
-                print(f"{growth_table(decisions, config.retention)}\n")
-                print("nothing was deleted: this was a dry run")
-                return 0
-            done = pruned(config, store, option.on_stderr)
-    except NexmarkError as error:
-        option.on_stderr(f"nexmark prune: {error}")
-        return 2
+    config = load()
+    with option.opened(db) as store:
+        if dry_run:
+            decisions = plan(config, store, datetime.now(UTC))
+            print(prune_table(decisions))
+            print("\nif each DAG runs once a day, each time with a new build:")
+            print(f"{growth_table(decisions, config.retention)}\n")
+            print("nothing was deleted: this was a dry run")
+            return 0
+        done = pruned(config, store, option.on_stderr)
     print(prune_table(done.decisions))
     if done.shrunk:
         print(f"the database is {decimal(done.shrunk)} smaller")
     for problem in done.problems:
         print(problem, file=sys.stderr)
-    return 2 if done.problems else 0
+    return COULD_NOT_RUN if done.problems else 0

@@ -7,10 +7,14 @@ import typer
 
 from nexmark.cli import shared_options as option
 from nexmark.errors import NexmarkError
+from nexmark.model import LATEST
 
 
 def record(
-    run: Annotated[str, typer.Option(help="The name of a kept run, or a unique part of it.")],
+    run: Annotated[
+        str, typer.Option(help="The name of a kept run, a unique part of it, or latest.")
+    ],
+    engine: option.OfEngine = None,
     db: option.Database = None,
 ) -> int:
     """Record a night from its files, judge and report it.
@@ -27,7 +31,10 @@ def record(
     from nexmark.store import open_store
     from nexmark.store.connecting import INTERACTIVE_TIMEOUT_S
 
-    night = kept_night(run)
+    option.check_latest(run, engine)
+    night = kept_night(run, engine)
+    if run == LATEST:
+        option.on_stderr(f"latest: {night.name}")
     check_over(night)
     with open_store(db or paths.database_url(), patience_s=INTERACTIVE_TIMEOUT_S) as store:
         recorded = record_lacking(night, store, option.on_stderr)

@@ -33,7 +33,7 @@ Bandwidth = Annotated[
 
 
 def recovery(
-    query: Annotated[str, option.text("The query, q0 to q23.")],
+    query: Annotated[str, option.query("The query, q0 to q23.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="A new directory for the result.")],
     kills: Annotated[int, option.number(0, 100, "K", "How often it is killed.")] = 3,
     events: Annotated[int, option.number(1, 10**10, help="How many events are read.")] = 100_000,

@@ -1,11 +1,12 @@
 """The verbs about recorded nights: history, nights, show, report, export; verify, validate, replay.
 
-RUN is the name of a run as `nexmark nights` prints it, or any part of it that is unique.
+RUN is the name of a run as `nexmark nights` prints it, any part of it that is unique, or latest.
 """
 
 import csv
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TextIO
@@ -13,18 +14,22 @@ from typing import TYPE_CHECKING, Annotated, Literal, TextIO
 import typer
 
 from nexmark.cli import shared_options as option
-from nexmark.cli.acceptance import TIME, Limit, Run, place, queries
+from nexmark.cli.acceptance import TIME, Limit, place, queries
 from nexmark.errors import ConfigError, NexmarkError
-from nexmark.terminal import columns
+from nexmark.model import SUITE, Value, query_name
+from nexmark.terminal import columns, sentences
 
 if TYPE_CHECKING:
     from nexmark.store.query_history import LevelChange, QueryHistory, RatioPoint
     from nexmark.store.table_rows import AcceptanceRow
+    from nexmark.verdict.verdict import Verdict
 
 #: The highest confidence in a date that is printed.
 _SURE = 0.999
 _SERIES = ("night", "build", "against", "ratio", "95 % interval", "pairs", "verdict")
 _OfTheNewest = Annotated[str | None, option.text("Default: of the newest night.")]
+_VERDICTS = ("query", "verdict", "ratio", "pairs", "")
+_INDENT = 4 * " "
 _ACCEPTED = ("id", "accepted", "state", "ratio", "run", "by", "reason")
 
 
@@ -38,7 +43,7 @@ def out_directory(text: str) -> Path:
 def _query(text: str) -> str:
     if not text.strip():
         raise typer.BadParameter("which query? give --query q5")
-    return text
+    return query_name(text)
 
 
 def history(
@@ -166,8 +171,15 @@ def _acceptance(row: "AcceptanceRow", state: str) -> tuple[str, ...]:
     return str(row.id), f"{row.accepted:{TIME}}", state, size, row.night_id, row.who, row.reason
 
 
-def nights(limit: Limit = 20, db: option.Database = None) -> None:
-    """List the newest runs with their colours.
+def nights(
+    limit: Limit = 20,
+    every: Annotated[
+        bool,
+        typer.Option("--all", help="Why and what next for each run, and the metrics that inform."),
+    ] = False,
+    db: option.Database = None,
+) -> None:
+    """List the newest runs with their colours and the numbers of their verdicts.
 
     The newest run of each DAG has its answer, why, what to do next, and since when it is red.
     """
@@ -182,41 +194,76 @@ def nights(limit: Limit = 20, db: option.Database = None) -> None:
         accepted = Counter(row.night_id for row in store.acceptances())
         explained: set[str] = set()
         for line in lines_of(store, newest):
-            night = line.night
-            print(f"{night.started:{TIME}}  {line.colour:<{len(NOT_COMPARED)}}  {night.id}")
-            known = [f"{line.known} accepted"] if line.known else []
-            counts = ", ".join([*(f"{number} {one.word}" for one, number in line.counts), *known])
-            baseline = f"  baseline of {accepted[night.id]} queries" if accepted[night.id] else ""
-            print(f"    {place(night)}, {line.build.name}: {counts or 'not judged'}{baseline}")
-            if night.dag_id not in explained:
+            night, of = line.night, accepted[line.night.id]
+            told = [f"{number} {one.word}" for one, number in line.counts]
+            told += [f"{line.known} accepted"] if line.known else []
+            told += [f"baseline of {of} queries"] if of else []
+            colour = f"{line.colour:<{len(NOT_COMPARED)}}"
+            print(f"{night.started:{TIME}}  {colour}  {', '.join(told)}".rstrip())
+            print(f"    {night.id}\n    {place(night)}, {line.build.name}")
+            if every or night.dag_id not in explained:
                 explained.add(night.dag_id)
-                for sentence in make_report(store, night.id).first_lines:
-                    print(f"    {sentence}")
+                print(sentences(make_report(store, night.id).first_lines, _INDENT))
+            if every:
+                print(sentences(_informing(store.verdicts(night.id)), _INDENT))
 
 
-def show(run: Run, db: option.Database = None) -> None:
-    """Show one run, and the acceptances of its engine.
+def _informing(verdicts: "Sequence[Verdict]") -> list[str]:
+    """Return a line on the metrics that inform and whose verdict is not OK; [] without one."""
+    told = [
+        f"{row.query} {row.metric} {row.value}"
+        for row in verdicts
+        if not row.decides and row.value is not Value.OK
+    ]
+    return [f"Informing: {', '.join(told)}"] if told else []
 
-    Its answer comes first, then why, what to do next, and since when it is red.
+
+def show(
+    run: option.Run,
+    engine: option.OfEngine = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Also the metrics that inform, and all reasons.")
+    ] = False,
+    db: option.Database = None,
+) -> None:
+    """Show one run: its answer, why, what next, and the verdict of each query.
+
+    What needs attention comes first. --all has the metrics that inform, too.
     """
     from nexmark.evidence.alarms import acknowledged, together
     from nexmark.evidence.night_evidence import make_report
 
     with option.opened(db) as opened, opened.at_one_moment() as store:
-        night = store.find_run(run)
+        night = option.named_run(store, run, engine)
         report = make_report(store, night.id)
         verdicts = store.verdicts(night.id)
         build = store.build(night.build_id).name
         acceptances = store.acceptances(night.engine, night.workload, night.cluster)
         accepted = together(acknowledged(acceptances, datetime.now(UTC)))
-    print("\n".join(report.first_lines))
-    print(f"run        {night.id}")
+    print(sentences(report.first_lines))
+    deciding = sorted((row for row in verdicts if row.decides), key=lambda row: row.value.attention)
+    metrics = dict.fromkeys(row.metric for row in verdicts if row.decides)
+    if deciding:
+        print(f"\nWhat decides, {' and '.join(metrics)}:")
+        print(columns(_VERDICTS, [_verdict(row) for row in deciding]))
+    for metric in dict.fromkeys(row.metric for row in verdicts if not row.decides and every):
+        print(f"\nWhat informs, {metric}:")
+        rows = [row for row in verdicts if (row.metric, row.decides) == (metric, False)]
+        print(columns(_VERDICTS, [_verdict(row) for row in rows]))
+    if every:
+        print("\nReasons:")
+        reasons = [f"{row.query} {row.metric}: {row.value}: {row.reason}" for row in verdicts]
+        print(sentences(reasons, _INDENT))
+    elif informing := sum(not row.decides for row in verdicts):
+        worth = sum(not row.decides and row.value is not Value.OK for row in verdicts)
+        print(
+            f"\n{informing} verdicts on metrics that inform, {worth} of them not OK: --all has them"
+        )
+    print(f"\nrun        {night.id}")
     print(f"started    {night.started:{TIME}}")
     print(f"place      {place(night)}")
     print(f"build      {build}")
     print(f"directory  {night.directory}")
-    for row in verdicts:
-        print(f"  {row.query:<15} {row.value:<12} {row.reason}")
     print("accepted for this engine and workload, newest last:")
     for group in accepted:
         first, state = group.first.row, group.first.state
@@ -226,9 +273,22 @@ def show(run: Run, db: option.Database = None) -> None:
         print("  nothing yet")
 
 
+def _verdict(row: "Verdict") -> tuple[str, ...]:
+    """Return the row of a verdict: its reason only where there is no ratio to say it."""
+    known = row.ratio is not None and row.lo is not None and row.hi is not None
+    return (
+        row.query,
+        row.value + (" (accepted)" if row.acceptance is not None else ""),
+        f"{row.ratio:.3f} ({row.lo:.3f}-{row.hi:.3f})" if known else "-",
+        "-" if row.ratio is None or row.query == SUITE else str(row.pairs + row.fresh_pairs),
+        "" if known else row.reason,
+    )
+
+
 def report(
-    run: Run,
+    run: option.Run,
     out: Annotated[Path | None, typer.Option(help="Also write table, CSV and JSON here.")] = None,
+    engine: option.OfEngine = None,
     db: option.Database = None,
 ) -> None:
     """Print the table of a recorded run again."""
@@ -238,6 +298,7 @@ def report(
 
     try:
         with option.opened(db) as store:
+            run = option.named_run(store, run, engine).id
             made = make_report(store, run) if out is None else write_report(out, store, run)
     except OSError as error:
         raise NexmarkError(f"cannot write the report: {error}; give another --out") from None
@@ -295,7 +356,7 @@ def replay(context: typer.Context) -> int:
 
 
 def validate(
-    query: Annotated[str, typer.Option(help="The query: q0 to q23, or q14_python_udf.")],
+    query: Annotated[str, option.query("The query: q0 to q23, or q14_python_udf.")],
     events: Annotated[Path, typer.Option(help="A directory with dumped or recorded events.")],
     output: Annotated[Path, typer.Option(help="The directory that the query job wrote.")],
     sink: Annotated[

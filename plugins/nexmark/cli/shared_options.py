@@ -13,7 +13,7 @@ import typer
 from nexmark import model
 from nexmark.config import load, paths
 from nexmark.errors import suggest
-from nexmark.model import Say
+from nexmark.model import Say, query_name
 from nexmark.night.params import BUILD as WRITTEN
 from nexmark.night.params import help_of
 from nexmark.secrets import without_secrets
@@ -22,6 +22,7 @@ from nexmark_jobs.host.whole_files import write_whole
 if TYPE_CHECKING:
     from nexmark.engines import Build
     from nexmark.store import Store
+    from nexmark.store.table_rows import NightRow
 
 BUILD = f"as {WRITTEN}"
 #: The context settings of a verb that passes the arguments behind its name on as they are.
@@ -100,6 +101,12 @@ def known_query(query: str) -> None:
         raise typer.BadParameter(f"--query: unknown query {query!r}; {suggest(query, QUERIES)}")
 
 
+def given_query(text: str | None) -> str | None:
+    """Return the name of a query as the package writes it, of several as well: Q5 is q5."""
+    checked = given(text)
+    return None if checked is None else query_name(checked)
+
+
 def comparable_query(query: str) -> None:
     """Refuse a query that does not exist, or whose result differs from run to run."""
     from nexmark_jobs.queries import QUERIES
@@ -131,9 +138,35 @@ def opened(url: str | None) -> "Store":
     return open_store(url or paths.database_url(), create=False, patience_s=INTERACTIVE_TIMEOUT_S)
 
 
+def named_run(store: "Store", run: str, of_engine: str | None) -> "NightRow":
+    """Return the run that --run names, and say which one is the latest; NexmarkError for none.
+
+    Args:
+        store: The results database.
+        run: The value of --run.
+        of_engine: The value of --engine, which belongs to --run latest.
+    """
+    check_latest(run, of_engine)
+    night = store.find_run(run, of_engine)
+    if run == model.LATEST:
+        on_stderr(f"latest: {night.id}")
+    return night
+
+
+def check_latest(run: str, of_engine: str | None) -> None:
+    """Refuse an engine beside a run that is named."""
+    if of_engine is not None and run != model.LATEST:
+        raise typer.BadParameter("--engine: a run has its engine; give it with --run latest only")
+
+
 def text(help: str | None = None, metavar: str | None = None) -> Any:
     """Return an option whose value is a text that is not empty."""
     return typer.Option(callback=given, help=help, metavar=metavar)
+
+
+def query(help: str) -> Any:
+    """Return an option whose value is the name of a query."""
+    return typer.Option(callback=given_query, help=help)
 
 
 def number(low: int, high: int, metavar: str = "N", help: str | None = None) -> Any:
@@ -173,6 +206,8 @@ Conf = Annotated[list[str] | None, confs_option("A Spark conf of the query.")]
 Compatibility = Annotated[
     bool | None, typer.Option("--compatibility/--no-compatibility", help=help_of("compatibility"))
 ]
+Run = Annotated[str, typer.Option(help="The name of the run, a unique part of it, or latest.")]
+OfEngine = Annotated[str | None, text("With --run latest: the newest run of this engine.")]
 Port = Annotated[int, number(1, 65535, help="The port of Airflow.")]
 Database = Annotated[
     str | None,

@@ -7,6 +7,7 @@ import typer
 
 from nexmark.cli import shared_options as option
 from nexmark.cli.results import out_directory
+from nexmark.terminal import COULD_NOT_RUN
 
 
 def site(
@@ -34,4 +35,4 @@ def site(
     counts = f"{done.written} written, {same} as they were, {done.removed} removed"
     print(f"{out}: {done.files} files: {counts}")
     print(f"open {out / 'index.html'}")
-    return 2 if done.problems else 0
+    return COULD_NOT_RUN if done.problems else 0

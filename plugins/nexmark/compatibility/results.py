@@ -8,7 +8,7 @@ from typing import Any
 
 from nexmark.compatibility.cases import Case
 from nexmark.compatibility.plans import PlanDifference, PlanGrade, QueryPlan, in_words
-from nexmark.terminal import columns
+from nexmark.terminal import COULD_NOT_RUN, FOUND_RED, columns
 
 
 class UpgradeClass(StrEnum):
@@ -122,9 +122,12 @@ def matrix(results: Sequence[Compatibility]) -> str:
     return f"{table}\n\n{len(results)} compared: {classes}"
 
 
-def is_red(results: Sequence[Compatibility]) -> bool:
-    """Return whether a query would not survive the upgrade, or is not known to survive it."""
-    return any(each.class_ in RED for each in results)
+def exit_code(results: Sequence[Compatibility]) -> int:
+    """Return 0 if all queries survive, 1 if one does not, else 2: one is not known to survive."""
+    classes = {each.class_ for each in results}
+    if classes & RED - {UpgradeClass.UNKNOWN}:
+        return FOUND_RED
+    return COULD_NOT_RUN if UpgradeClass.UNKNOWN in classes else 0
 
 
 def as_json(results: Sequence[Compatibility]) -> list[dict[str, Any]]:

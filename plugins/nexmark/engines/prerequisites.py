@@ -210,7 +210,7 @@ def disk_problem(directory: Path, needed: int = SETUP_BYTES) -> str:
 
 
 def main() -> int:
-    """Print one line per problem; return exit code 1 if there is one."""
+    """Print one line per problem; return exit code 2 if there is one."""
     problems = [
         python_problem(),
         venv_problem(),
@@ -220,7 +220,7 @@ def main() -> int:
     ]
     for problem in filter(None, problems):
         print(problem, file=sys.stderr)
-    return 1 if any(problems) else 0
+    return 2 if any(problems) else 0
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import json
 
 from nexmark.config import paths
 from nexmark.errors import NexmarkError
-from nexmark.model import RunKey
+from nexmark.model import LATEST, RunKey
 from nexmark.night.deployments import Deployments
 from nexmark.night.night_plan import Night
 from nexmark.night.run_directory import RunDirectory
@@ -13,9 +13,17 @@ from nexmark.night.run_directory import RunDirectory
 _LISTED = 5
 
 
-def kept_night(name: str) -> Night:
-    """Return the night of a name, or of what is unique in it; NexmarkError where there is none."""
+def kept_night(name: str, engine: str | None = None) -> Night:
+    """Return the night of a name, or of what is unique in it; NexmarkError where there is none.
+
+    `latest` is the newest night, of `engine` if it is given.
+    """
     kept = _names()
+    if name == LATEST and kept:
+        nights = (_read(whole, *ids) for whole, ids in kept.items())
+        if night := next((each for each in nights if engine in (None, each.engine.name)), None):
+            return night
+        raise NexmarkError(f"run latest: no night of engine {engine!r} is kept; give its name")
     if name in kept:
         return _read(name, *kept[name])
     for matches in (

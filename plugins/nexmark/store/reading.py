@@ -13,7 +13,8 @@ from sqlalchemy import Engine, Row, Select, func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import InstrumentedAttribute, Session, defer
 
-from nexmark.model import ARMS, FIRST_ROUND, Arm, Status, grouped
+from nexmark.errors import suggest
+from nexmark.model import ARMS, FIRST_ROUND, LATEST, Arm, Status, Value, grouped
 from nexmark.store import gate_rows
 from nexmark.store.build_links import read_links
 from nexmark.store.connecting import snapshot
@@ -133,11 +134,22 @@ class Reader:
         order = (NightRow.started.desc(), NightRow.id)
         return self._all(select(NightRow).order_by(*order).limit(limit))
 
-    def find_run(self, name: str) -> NightRow:
+    def found_red(self, run: str) -> bool:
+        """Tell whether a recorded run is red; one that measured nothing is not: it did not run."""
+        verdicts = self.verdicts(run)
+        lacking = set(self.night(run).queries) - {row.query for row in verdicts}
+        red = [row.value for row in verdicts if row.red] + [Value.MISSING] * len(lacking)
+        nothing = set(red) == {Value.MISSING} and not self.repetitions(run)
+        return bool(verdicts and red) and not nothing
+
+    def find_run(self, name: str, engine: str | None = None) -> NightRow:
         """Return the run of a name, or of a part of a name that no other run has.
 
-        UnknownNight names the runs with the nearest names.
+        ``latest`` is the newest run, of ``engine`` if it is given. UnknownNight names the runs with
+        the nearest names.
         """
+        if name == LATEST:
+            return self._newest(engine)
         order = (NightRow.started.desc(), NightRow.id)
         with self.reading() as session:
             nights = session.execute(select(NightRow.id, NightRow.run_id).order_by(*order)).all()
@@ -157,6 +169,16 @@ class Reader:
         close = difflib.get_close_matches(name, known, n=2 * LISTED, cutoff=0.3)
         near = list(dict.fromkeys(known[text] for text in close))
         raise UnknownNight(f"run {name!r} is not known; the nearest are: {_names(near or nights)}")
+
+    def _newest(self, engine: str | None) -> NightRow:
+        runs = select(NightRow).order_by(NightRow.started.desc(), NightRow.id)
+        runs = runs if engine is None else runs.where(NightRow.engine == engine)
+        for night in self._all(runs.limit(1)):
+            return night
+        known = {night.engine for night in self._all(select(NightRow))}
+        if engine is None or not known:
+            raise UnknownNight("run latest: no run is recorded yet; `nexmark run` first")
+        raise UnknownNight(f"run latest: none of engine {engine!r}; {suggest(engine, known)}")
 
     def repetitions(
         self, run: str, queries: Collection[str] | None = None, leave_out: Sequence[str] = ()

@@ -182,7 +182,7 @@ def test_other_settings_are_another_benchmark(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("--cause", "sort") == 0
-    assert run("--cause", "sort", "--pairs", "5") == 1
+    assert run("--cause", "sort", "--pairs", "5") == 2
     assert "begun with workload detection, pairs 4, nights 3; give these" in capsys.readouterr().err
 
 
@@ -256,7 +256,7 @@ def test_the_gate_of_nights_that_only_measure_has_one_round(home: Path) -> None:
 def test_bad_options_are_one_line(
     options: list[str], said: str, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert command.main(options) == 1
+    assert command.main(options) == 2
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1

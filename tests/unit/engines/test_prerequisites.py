@@ -136,6 +136,6 @@ def test_it_runs_as_a_script_without_the_environment(tmp_path: Path) -> None:
     assert (run.returncode, run.stderr) == (0, "")
     bad = {**fake_jdk(tmp_path / "bad", "11.0.1"), "PATH": "/usr/bin:/bin"}
     run = subprocess.run([sys.executable, "-I", script], env=bad, capture_output=True, text=True)
-    assert run.returncode == 1
+    assert run.returncode == 2
     assert run.stderr.count("\n") == 1
     assert "is version 11" in run.stderr

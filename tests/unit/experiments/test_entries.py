@@ -176,7 +176,7 @@ def test_new_leaves_the_file_as_it_was_where_the_name_cannot_be(
     conf: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = (conf / "experiments.yaml").read_text()
-    assert main(["experiment", "new", "Not A Name"]) == 1
+    assert main(["experiment", "new", "Not A Name"]) == 2
     assert "experiments.yaml" in capsys.readouterr().err
     assert main(["experiment", "new", "json"]) == 2
     assert "there is an experiment 'json'" in capsys.readouterr().err

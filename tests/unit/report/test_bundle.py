@@ -172,7 +172,7 @@ class TestBundle:
     def test_what_is_no_bundle_is_reported_in_one_line(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        assert main(["verify", str(tmp_path)]) == 1
+        assert main(["verify", str(tmp_path)]) == 2
         error = capsys.readouterr().err
         assert "is not an evidence bundle" in error
         assert error.count("\n") == 1
@@ -183,5 +183,5 @@ class TestBundle:
         sums = bundle.directory / "SHA256SUMS"
         sums.chmod(0o644)
         sums.write_text(f"{'0' * 64}  ../../etc/passwd\n")
-        assert main(["verify", str(bundle.directory)]) == 1
+        assert main(["verify", str(bundle.directory)]) == 2
         assert "SHA256SUMS:1: is not a line of checksums" in capsys.readouterr().err

@@ -310,7 +310,7 @@ class TestCommand:
         self, store: Store, url: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
         record(store, night())
-        assert main(["report", "--db", url, "--run", "manual__2026-11-31"]) == 1
+        assert main(["report", "--db", url, "--run", "manual__2026-11-31"]) == 2
         captured = capsys.readouterr()
         assert (captured.out, captured.err.count("\n")) == ("", 1)
         assert RUN in captured.err
@@ -321,7 +321,7 @@ class TestCommand:
         judged(store)
         (tmp_path / "file").write_text("")
         assert (
-            main(["report", "--db", url, "--run", RUN, "--out", str(tmp_path / "file" / "x")]) == 1
+            main(["report", "--db", url, "--run", RUN, "--out", str(tmp_path / "file" / "x")]) == 2
         )
         assert capsys.readouterr().err.startswith("cannot write the report")
 

@@ -262,7 +262,7 @@ def test_a_red_stage_that_nobody_accepted_is_refused_in_one_line(
 ) -> None:
     stopped()
     capsys.readouterr()
-    assert main(["rollout", "--resume", "slow"]) == 1
+    assert main(["rollout", "--resume", "slow"]) == 2
     said = capsys.readouterr()
     assert said.err.startswith("rollout slow: stage 1 is red: q5 REGRESSION")
     assert (said.err.count("\n"), said.out) == (1, "")

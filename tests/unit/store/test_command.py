@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from nexmark.cli.app import main
 from nexmark.model import Value
 from nexmark.people import process_user
 from nexmark.store import Store
+from tests.unit.store.night_builder import OK, judged
 from tests.unit.store.store_builder import by_bounds, night, record
 
 RUN = night().run
@@ -26,7 +29,7 @@ def test_accept_fails_where_some_of_the_queries_are_refused_and_tells_which(
     store: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
     record(store, night(), q0="rows missing")
-    assert main(["accept", "--run", "2026-11-21", "--by", "ada", "--reason", "new JDK"]) == 1
+    assert main(["accept", "--run", "2026-11-21", "--by", "ada", "--reason", "new JDK"]) == 2
     out, err = capsys.readouterr()
     assert f"{RUN} is now the baseline of spark-4.3.0 on smoke, cluster local for q5." in out
     assert err == "not accepted: q0: rows missing\n"
@@ -59,7 +62,7 @@ def test_an_unknown_run_is_one_line_with_the_nearest(
     store: Store, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     record(store, night())
-    assert main(["accept", "--run", name, "--reason", "x"]) == 1
+    assert main(["accept", "--run", name, "--reason", "x"]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.count("\n") == 1
@@ -75,10 +78,10 @@ def test_list_shows_runs_verdicts_and_baselines(
     store.accept(RUN, "ada", "right")
     assert main(["nights"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == f"2026-11-23 04:00 UTC  NOT JUDGED    {night(2).run}"
-    assert lines[1].endswith("not judged")
-    assert lines[-2] == f"2026-11-22 04:00 UTC  GREEN         {RUN}"
-    assert lines[-1].endswith("1 OK  baseline of 2 queries")
+    assert lines[0] == "2026-11-23 04:00 UTC  NOT JUDGED"
+    assert lines[1] == f"    {night(2).run}"
+    assert lines[-3] == "2026-11-22 04:00 UTC  GREEN         1 OK, baseline of 2 queries"
+    assert lines[-2] == f"    {RUN}"
 
 
 def test_the_newest_run_of_each_dag_says_in_the_list_what_to_do(
@@ -88,7 +91,7 @@ def test_the_newest_run_of_each_dag_says_in_the_list_what_to_do(
         record(store, night(number, dag_id=dag))
     assert main(["nights"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    runs = [line.rpartition("  ")[2] for line in lines if not line.startswith(" ")]
+    runs = [after.strip() for line, after in pairwise(lines) if not line.startswith(" ")]
     after = [place for place, line in enumerate(lines) if line.startswith("    Next: ")]
     assert [run.partition("/")[0] for run in runs] == ["nexmark_b", "nexmark_a", "nexmark_a"]
     assert len(after) == 2
@@ -103,8 +106,74 @@ def test_show_tells_the_verdicts_and_the_history_of_acceptance(
     store.accept(RUN, "ada", "new JDK")
     assert main(["show", "--run", RUN]) == 0
     out = capsys.readouterr().out
-    assert "REGRESSION   twice as slow" in out
+    assert re.search(r"^q5 +REGRESSION .* twice as slow$", out, re.M)
     assert f"{RUN}  2 queries (q0, q5), by ada: new JDK" in out
+
+
+def test_show_has_what_needs_attention_first_and_what_informs_behind_all(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slower = replace(OK, query="q7", value=Value.REGRESSION, reason="slower", pairs=3)
+    wall = replace(OK, metric="wall_s", decides=False, value=Value.WATCH, reason="more")
+    run = judged(store, 1, OK, slower, wall, queries=("q5", "q7"))
+    assert main(["show", "--run", run]) == 0
+    out = capsys.readouterr().out
+    rows = [line.split() for line in out.splitlines() if line.startswith(("q5", "q7"))]
+    assert [row[:2] for row in rows] == [["q7", "REGRESSION"], ["q5", "OK"]]
+    assert rows[0][2:] == ["1.010", "(0.980-1.040)", "3"]
+    assert "1 verdicts on metrics that inform, 1 of them not OK: --all has them" in out
+    assert "wall_s" not in out
+    assert main(["show", "--run", run, "--all"]) == 0
+    out = capsys.readouterr().out
+    assert out.index("What decides, cpu_s_per_mevent:") < out.index("What informs, wall_s:")
+    assert "    q5 wall_s: WATCH: more" in out
+    assert main(["nights", "--all"]) == 0
+    assert "    Informing: q5 wall_s WATCH" in capsys.readouterr().out
+
+
+class TestLatest:
+    @pytest.fixture(autouse=True)
+    def runs(self, store: Store) -> list[str]:
+        """Three nights, the last of another engine."""
+        for number, engine in ((1, "spark-4.3.0"), (2, "spark-4.3.0"), (3, "spark-3.5.9")):
+            record(store, night(number, engine=engine))
+        return [night(number).run for number in (1, 2, 3)]
+
+    @pytest.mark.parametrize(("options", "number"), [((), 3), (("--engine", "spark-4.3.0"), 2)])
+    @pytest.mark.parametrize(
+        "verb", [("show",), ("report",), ("accept", "--reason", "right", "--by", "ada")]
+    )
+    def test_it_is_the_newest_run_and_says_which(
+        self,
+        runs: list[str],
+        verb: tuple[str, ...],
+        options: tuple[str, ...],
+        number: int,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        assert main([*verb, "--run", "latest", *options]) == 0
+        told = capsys.readouterr()
+        assert told.err.splitlines()[0] == f"latest: {runs[number - 1]}"
+        assert runs[number - 1] in told.out
+
+    @pytest.mark.parametrize(
+        ("words", "says"),
+        [
+            (["--run", "latest", "--engine", "spark-4.3"], "did you mean 'spark-4.3.0'?"),
+            (["--run", "run_1", "--engine", "spark-4.3.0"], "give it with --run latest only"),
+        ],
+    )
+    def test_what_it_cannot_be_is_one_line(
+        self, words: list[str], says: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["show", *words]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert says in line
+
+
+def test_without_a_run_there_is_no_latest(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", "--run", "latest"]) == 2
+    assert "run latest: no run is recorded yet" in capsys.readouterr().err
 
 
 def accept(*options: str) -> int:
@@ -132,7 +201,7 @@ class TestExpiry:
 
     def test_the_past_is_one_line(self, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
         record(store, night())
-        assert accept("--expires", "2020-01-31") == 1
+        assert accept("--expires", "2020-01-31") == 2
         assert capsys.readouterr().err.count("\n") == 1
 
     @pytest.mark.parametrize("text", ["soon", "2999-02-31", "-1d", "30 d"])
@@ -221,7 +290,7 @@ def test_export_tells_what_it_wrote(
     out = tmp_path / "out"
     assert main(["export", "--out", str(out), "--format", "csv"]) == 0
     assert f"2 rows   {out / 'repetition.csv'}" in capsys.readouterr().out
-    assert main(["export", "--out", str(out)]) == 1
+    assert main(["export", "--out", str(out)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
 
@@ -245,5 +314,5 @@ def test_a_wrong_argument_is_one_line(
 
 
 def test_a_database_that_cannot_be_opened_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["nights", "--db", "sqlite:////proc/nowhere/results.db"]) == 1
+    assert main(["nights", "--db", "sqlite:////proc/nowhere/results.db"]) == 2
     assert capsys.readouterr().err.count("\n") == 1

@@ -66,7 +66,7 @@ class TestNotThere:
         self, arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         url = f"sqlite:///{tmp_path / 'home' / 'results.db'}"
-        assert main([*arguments, "--db", url]) == 1
+        assert main([*arguments, "--db", url]) == 2
         captured = capsys.readouterr()
         assert (captured.out, captured.err.count("\n")) == ("", 1)
         assert "there are no results yet; start a night with `nexmark run`" in captured.err
@@ -74,7 +74,7 @@ class TestNotThere:
 
     def test_so_does_the_report(self, url: str, capsys: pytest.CaptureFixture[str]) -> None:
         """Also on a server, where the database is there and empty."""
-        assert main(["report", "--run", "x", "--db", url]) == 1
+        assert main(["report", "--run", "x", "--db", url]) == 2
         assert "there are no results yet" in capsys.readouterr().err
         with pytest.raises(StoreError, match="there are no results yet"):
             open_store(url, create=False)
@@ -114,7 +114,7 @@ class TestLocked:
         monkeypatch.setattr("nexmark.store.connecting.INTERACTIVE_TIMEOUT_S", 0.5)
         with keeper(file, statements) as process:
             begin = time.monotonic()
-            assert main([*arguments, "--db", file]) == 1
+            assert main([*arguments, "--db", file]) == 2
             assert time.monotonic() - begin < 10
         error = capsys.readouterr().err
         assert error.count("\n") == 1
@@ -171,7 +171,7 @@ def test_an_id_that_no_acceptance_can_have_is_refused_in_one_line(
 def test_an_acceptance_that_there_is_not_is_one_line(
     store: Store, database: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["withdraw", "--id=1000000000", "--reason", "no", "--db", database]) == 1
+    assert main(["withdraw", "--id=1000000000", "--reason", "no", "--db", database]) == 2
     assert capsys.readouterr().err == (
         "there is no acceptance 1000000000; `nexmark acks` lists them with their ids\n"
     )

@@ -232,7 +232,7 @@ class TestCommand:
         self, store: Store, capsys: pytest.CaptureFixture[str]
     ) -> None:
         judged_night(store, 1)
-        assert main(["history", "--query", "q55"]) == 1
+        assert main(["history", "--query", "q55"]) == 2
         captured = capsys.readouterr()
         assert captured.out == ""
         assert captured.err.count("\n") == 1

@@ -167,7 +167,7 @@ def check(night: Night, url: str, fault: Fault, undisturbed: dict[str, Any]) -> 
         assert all("\n" not in line for line in told)
         assert f"nexmark record --run '{NAME}'" in said.read_text()
         assert f"they are kept in {night.directory}" in said.read_text()
-        assert main(RECORD) == 1
+        assert main(RECORD) == 2
     assert main(RECORD) == 1  # red: a repetition of each query is missing
     assert rows(url) == undisturbed
     before = numbers(url)
@@ -356,7 +356,7 @@ class TestItself:
     ) -> None:
         me = identify(os.getpid())
         night.spark_cluster.claim(Lease(night.dag_id, night.run_id, me, me))
-        assert main(RECORD) == 1
+        assert main(RECORD) == 2
         error = capsys.readouterr().err
         assert error.startswith(f"run {NAME}: has cluster local still; wait until it has ended")
         assert error.count("\n") == 1
@@ -381,17 +381,25 @@ class TestItself:
     def test_another_name_is_one_line(
         self, night: Night, name: str, told: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        assert main(["record", "--run", name]) == 1
+        assert main(["record", "--run", name]) == 2
         error = capsys.readouterr().err
         assert error.count("\n") == 1
         assert told.replace(".*", str(night.directory.parents[1])) in error
+
+    def test_the_latest_is_the_newest_that_is_kept(
+        self, night: Night, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["record", "--run", "latest", "--engine", "spark-9"]) == 2
+        assert "run latest: no night of engine 'spark-9' is kept" in capsys.readouterr().err
+        assert main(["record", "--run", "latest", "--engine", night.engine.name]) == 1
+        assert capsys.readouterr().err.startswith(f"latest: {NAME}\n")
 
     @pytest.mark.parametrize("text", ["", "{}", "[]", '{"dag_id": 1', "\0"])
     def test_a_damaged_plan_is_one_line(
         self, night: Night, text: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
         (night.directory / "night.json").write_text(text)
-        assert main(["record", "--run", "run_1"]) == 1
+        assert main(["record", "--run", "run_1"]) == 2
         error = capsys.readouterr().err
         assert error.count("\n") == 1
         assert "night.json cannot be read (" in error
@@ -411,6 +419,6 @@ class TestItself:
     def test_without_any_night_it_makes_nothing(
         self, home: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        assert main(RECORD) == 1
+        assert main(RECORD) == 2
         assert "no night is kept in" in capsys.readouterr().err
         assert not home.exists()
