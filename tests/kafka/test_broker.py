@@ -70,7 +70,7 @@ def test_events_that_cannot_be_read_leave_no_topic(
     events = tmp_path / ("events.json.gz" if content else "events.json")
     if content is not None:
         events.write_bytes(content)
-    said = broker.command("fill", "--events", str(events), "--topic", "unread", code=1)
+    said = broker.command("fill", "--events", str(events), "--topic", "unread", code=2)
     assert problem in said.stderr
     assert said.stderr.count("\n") == 1
     assert "unread" not in {topic.name for topic in broker.kafka.topics()}
@@ -103,7 +103,7 @@ def test_up_again_changes_nothing_and_another_number_of_brokers_is_refused(
     before = processes_of(broker)
     broker.command("up", "--port", str(broker.port))
     assert processes_of(broker) == before
-    said = broker.command("up", "--brokers", "3", "--port", str(broker.port), code=1)
+    said = broker.command("up", "--brokers", "3", "--port", str(broker.port), code=2)
     assert "has 1 broker from port 29092 on, not 3 brokers" in said.stderr
     assert "nexmark kafka down" in said.stderr
     assert processes_of(broker) == before
@@ -113,7 +113,7 @@ def test_a_killed_broker_comes_back_with_its_records(broker: BrokerOfTests) -> N
     fill(broker, "kept", EVENTS, 2)
     (process,) = processes_of(broker)
     os.kill(process, signal.SIGKILL)
-    assert "ended" in broker.command("status", code=1).stdout
+    assert "ended" in broker.command("status", code=2).stdout
     broker.command("up", "--port", str(broker.port))
     assert read(broker, "kept", 1) == EVENTS[1::2]
 
@@ -122,7 +122,7 @@ def test_a_port_that_is_taken_is_named_with_its_holder(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         other = new_broker(tmp_path, port)
-        said = other.command("up", "--port", str(port), code=1)
+        said = other.command("up", "--port", str(port), code=2)
     assert f"port {port} is taken by process {os.getpid()}" in said.stderr
     assert processes_of(other) == set()
 
@@ -134,7 +134,7 @@ def test_a_broker_that_cannot_start_says_why_and_leaves_nothing(tmp_path: Path) 
     (tmp_path / "kafka" / "broker-1" / "server.properties").write_text(
         "node.id=1\nadvertised.listeners=BROKER://127.0.0.1:29192\n"
     )
-    said = other.command("up", "--port", "29192", code=1)
+    said = other.command("up", "--port", "29192", code=2)
     assert "broker 1 ended while it started; its last words:" in said.stderr
     assert processes_of(other) == set()
     other.command("down")

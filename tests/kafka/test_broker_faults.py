@@ -57,10 +57,10 @@ def test_a_full_disk_ends_a_fill_in_one_line_and_with_room_it_is_whole(
     fill = ("fill", "--events", str(events), "--topic", "full", "--partitions", "2")
     small.command(*small.up)
     resized(small, "20m")
-    refused = small.command(*fill, code=1)
+    refused = small.command(*fill, code=2)
     assert refused.stderr.count("\n") == 1, refused.stderr
     assert "topic full" in refused.stderr
-    assert "ended" in small.command("status", code=1).stdout
+    assert "ended" in small.command("status", code=2).stdout
     resized(small, "3g")
     small.command(*small.up)
     small.command(*fill, "--replace")

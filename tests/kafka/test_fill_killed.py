@@ -68,7 +68,7 @@ def test_a_fill_that_is_ended_halfway(
     left = records(broker, topic)
     assert left is not None
     assert 0 < left < EVENTS
-    refused = broker.command("fill", *options, code=1)
+    refused = broker.command("fill", *options, code=2)
     assert f"there is a topic {topic} already" in refused.stderr
     broker.command("fill", *options, "--replace")
     assert records(broker, topic) == EVENTS

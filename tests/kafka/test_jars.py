@@ -45,7 +45,7 @@ def test_the_jars_of_an_engine_are_printed_as_spark_submit_takes_them(
 
 
 def test_an_unknown_engine_is_refused_with_the_nearest(broker: BrokerOfTests) -> None:
-    said = broker.command("jars", "--engine", "spark-4.3.9", code=1)
+    said = broker.command("jars", "--engine", "spark-4.3.9", code=2)
     assert "did you mean 'spark-4.3.0'?" in said.stderr
 
 
