@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -18,6 +19,8 @@ from nexmark.errors import NexmarkError
 from nexmark.home import write_text
 from nexmark_jobs.host.processes import plain_environment
 from nexmark_jobs.redaction import without_secrets
+
+_KINDS = ("pypi", "tarball", "directory")
 
 
 class BuildError(NexmarkError):
@@ -51,8 +54,10 @@ def parse_source(text: str) -> BuildSource:
         fields["tarball"], separator, fields["sha512"] = value.rpartition("#sha512=")
         if not separator:
             raise BuildError(f"build {text!r}: a tarball needs its #sha512=HEX; add it")
-    elif kind not in ("pypi", "directory"):
-        raise BuildError(f"build {text!r}: not known; write {forms}")
+    elif kind not in _KINDS:
+        near = get_close_matches(kind, _KINDS, n=1) if value else []
+        remedy = f"did you mean '{near[0]}:{value}'?" if near else f"write {forms}"
+        raise BuildError(f"build {text!r}: not known; {remedy}")
     try:
         return BuildSource.model_validate(fields)
     except ValidationError as errors:

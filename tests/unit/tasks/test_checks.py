@@ -50,6 +50,7 @@ def test_queries_are_taken_in_the_order_of_the_suite(config: Config) -> None:
         ({"workload": "smal"}, "workload: unknown workload 'smal'; did you mean 'small'?"),
         ({"cluster": "lokal"}, "cluster: unknown cluster 'lokal'; did you mean 'local'?"),
         ({"candidate": "4.3.0"}, "build '4.3.0': not known; write pypi:4.3.0"),
+        ({"candidate": "pypy:4.3.0"}, "not known; did you mean 'pypi:4.3.0'?"),
     ],
 )
 def test_a_name_that_does_not_exist_is_one_line(
