@@ -68,11 +68,18 @@ def test_what_is_undecided_goes_on_against_the_same_build(
     assert params["budget_minutes"] == 20
     command = f"nexmark build --continue '{run}' --queries q7"
     assert f"q7: compared with another build; go on with {command}" in capsys.readouterr().out
-    assert main(["build", "--continue", "latest", "--minutes", "20"]) == 0
-    assert ran[1] == ran[0]
-    assert capsys.readouterr().err == f"latest: {run}\n"
     assert main(["build", "--continue", run, "--queries", "q7"]) == 0
     assert (ran[1][2]["queries"], ran[1][2]["against"]) == ("q7", "pypi:4.1.4")
+
+
+def test_the_latest_run_goes_on_and_its_name_is_said(
+    ran: Ran, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = night(q5=Value.UNDECIDED)
+    assert main(["build", "--continue", "latest", "--engine", "spark-4.3.0"]) == 0
+    ((_, engine, params),) = ran
+    assert (engine, params["queries"]) == ("spark-4.3.0", "q5")
+    assert capsys.readouterr().err == f"latest: {run}\n"
 
 
 def test_where_all_is_decided_nothing_runs(ran: Ran, capsys: pytest.CaptureFixture[str]) -> None:
