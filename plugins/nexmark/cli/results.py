@@ -179,7 +179,7 @@ def nights(
     ] = False,
     db: option.Database = None,
 ) -> None:
-    """List the newest runs with their colours and the numbers of their verdicts.
+    """List the newest runs with their colours.
 
     The newest run of each DAG has its answer, why, what to do next, and since when it is red.
     """
@@ -195,11 +195,11 @@ def nights(
         explained: set[str] = set()
         for line in lines_of(store, newest):
             night, of = line.night, accepted[line.night.id]
-            told = [f"{number} {one.word}" for one, number in line.counts]
-            told += [f"{line.known} accepted"] if line.known else []
-            told += [f"baseline of {of} queries"] if of else []
+            words = [f"{number} {one.word}" for one, number in line.counts]
+            words += [f"{line.known} accepted"] if line.known else []
+            words += [f"baseline of {of} queries"] if of else []
             colour = f"{line.colour:<{len(NOT_COMPARED)}}"
-            print(f"{night.started:{TIME}}  {colour}  {', '.join(told)}".rstrip())
+            print(f"{night.started:{TIME}}  {colour}  {', '.join(words)}".rstrip())
             print(f"    {night.id}\n    {place(night)}, {line.build.name}")
             if every or night.dag_id not in explained:
                 explained.add(night.dag_id)
@@ -210,12 +210,12 @@ def nights(
 
 def _informing(verdicts: "Sequence[Verdict]") -> list[str]:
     """Return a line on the metrics that inform and whose verdict is not OK; [] without one."""
-    told = [
+    words = [
         f"{row.query} {row.metric} {row.value}"
         for row in verdicts
         if not row.decides and row.value is not Value.OK
     ]
-    return [f"Informing: {', '.join(told)}"] if told else []
+    return [f"Informing: {', '.join(words)}"] if words else []
 
 
 def show(
@@ -226,9 +226,9 @@ def show(
     ] = False,
     db: option.Database = None,
 ) -> None:
-    """Show one run: its answer, why, what next, and the verdict of each query.
+    """Show one run: its answer, why, and what next.
 
-    What needs attention comes first. --all has the metrics that inform, too.
+    Then the verdicts, what needs attention first. --all has the metrics that inform, too.
     """
     from nexmark.evidence.alarms import acknowledged, together
     from nexmark.evidence.night_evidence import make_report

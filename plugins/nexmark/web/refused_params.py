@@ -69,15 +69,15 @@ def in_our_words(answer: bytes, request: bytes) -> bytes:
         request: The body of the request, JSON.
     """
     try:
-        told = json.loads(answer)
-        refused = _REFUSED.match(told["detail"])
+        refusal = json.loads(answer)
+        refused = _REFUSED.match(refusal["detail"])
         conf = json.loads(request).get("conf") or {}
     except (ValueError, TypeError, KeyError, AttributeError):
         return answer
     if refused is None:
         return answer
     line = problem_line(refused[1], conf, refused[2])
-    return json.dumps({**told, "detail": line}).encode()
+    return json.dumps({**refusal, "detail": line}).encode()
 
 
 def problem_line(name: str, conf: dict[str, Any], reason: str) -> str:

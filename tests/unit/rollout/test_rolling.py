@@ -17,7 +17,7 @@ from nexmark.cli.app import main
 from nexmark.errors import NexmarkError
 from nexmark.report.host_paths import with_short_paths
 from nexmark.rollout.rolling import resumed, roll, table, write_page
-from nexmark.rollout.state import Rollout, RolloutStage, file_of
+from nexmark.rollout.state import QueryStep, Rollout, RolloutStage, file_of
 from nexmark.store import Store, open_store
 from nexmark.store.table_rows import CompatibilityRow
 from tests.unit.store.night_builder import PAIRS, judge, paired, record_pair, second_round, validate
@@ -288,3 +288,36 @@ def test_the_night_of_a_stage_is_what_the_cli_runs(monkeypatch: pytest.MonkeyPat
     assert (asked[0]["build"], asked[0]["against"]) == ("pypi:4.3.0", "pypi:4.3.0")
     assert asked[0]["compatibility"] is True
     assert [stage.state for stage in Rollout.read("n").stages] == ["green", "waiting"]
+
+
+def test_the_example_in_the_documents_is_what_the_command_prints() -> None:
+    """The figures are of a real rollout (2026-11-28)."""
+    carried = (
+        "an expression differs; the second side asked for spark.sql.shuffle.partitions=16, the "
+        "checkpoint has 2; going back, the first side asked for spark.sql.shuffle.partitions=2, "
+        "the checkpoint has 16"
+    )
+    said = "REGRESSION: slower: ratio 2.281 (1.931 to 2.695) in 7 pairs, 4 of them after the first"
+    q0 = QueryStep(query="q0", verdict="OK", ratio=1.0158, lo=0.7372, hi=1.3996)
+    q11 = QueryStep(
+        query="q11",
+        verdict="REGRESSION",
+        ratio=2.2811,
+        lo=1.9308,
+        hi=2.6950,
+        red=f"{said} round",
+        outcome="plan changed, state compatible",
+        forward="right",
+        backward="right",
+        carried=carried,
+    )
+    night = "nexmark_build/manual__2026-11-28T01_15_39.159288_00_00"
+    page = f".nexmark/runs/{night}/report/evidence.html"
+    red = {"state": "red", "evidence": page, "why": f"q11 {q11.red}", "night": "x"}
+    example = rollout(("q0",), ("q11",), ("q1", "q2", "q17"))
+    stages = example.stages
+    first = stages[0].model_copy(update={"state": "green", "steps": (q0,)})
+    second = stages[1].model_copy(update={**red, "steps": (q11,)})
+    example = example.model_copy(update={"stages": (first, second, stages[2])})
+    docs = (Path(__file__).parents[3] / "docs" / "roll-out.md").read_text()
+    assert f"```\n{table(example)}\n```" in docs
