@@ -283,14 +283,13 @@ def query_of(known: Sequence[str]) -> BeforeValidator:
 
 
 def _query_name(value: object) -> object:
-    """Take what may be the name of a query; `load` looks up whether there is such a query.
+    """Take what may be the name of a query (Q5 is q5); `load` looks up whether there is one.
 
     The plan of a night is read long after it was made, when a job may be gone.
     """
-    if value in KNOWN_QUERIES:
-        return value
-    if isinstance(value, str) and JOB_NAME.fullmatch(value) and not OUR_NAME.fullmatch(value):
-        return value
+    name = query_name(value) if isinstance(value, str) else ""
+    if name in KNOWN_QUERIES or (JOB_NAME.fullmatch(name) and not OUR_NAME.fullmatch(name)):
+        return name
     raise ValueError(f"unknown query {value!r}; {suggest(value, known_queries())}")
 
 
