@@ -106,6 +106,7 @@ def test_every_figure_of_a_repetition() -> None:
         "steal_cores": 1.0,
         "figures": {},
         "latency": None,
+        "ageing": None,
     }
     facts = {each.name: getattr(SMALL, each.name) for each in fields(RunFacts)}
     for name, value in (facts | expected).items():

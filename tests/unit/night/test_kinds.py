@@ -12,7 +12,7 @@ import pytest
 from nexmark.acceptance.accepted_baselines import self_test_of
 from nexmark.config import Size, load
 from nexmark.config.workload_models import OwnSize
-from nexmark.model import CPU, GROWTH, P50, Arm
+from nexmark.model import GROWTH, P50, TASK_CPU, Arm
 from nexmark.night import kinds
 from nexmark.night.applications import repetition_submission, verify_submission
 from nexmark.night.deployments import Deployment, Deployments
@@ -159,7 +159,7 @@ def test_the_kinds_of_the_workloads_are_known() -> None:
     }
     gates = {name: kind_of(x).gate(config.gate) for name, x in config.workloads.items()}
     metrics = {name: gate.metric for name, gate in gates.items()}
-    assert (metrics["smoke"], metrics["kafka"]) == (CPU, CPU)
+    assert (metrics["smoke"], metrics["kafka"]) == (TASK_CPU, TASK_CPU)
     assert (metrics["latency"], metrics["recovery"]) == (P50, config.gate.recovery_metric)
     assert (metrics["soak"], gates["soak"].rounds) == (GROWTH, config.gate.soak_rounds)
 
