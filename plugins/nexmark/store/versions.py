@@ -28,12 +28,18 @@ _OURS = {  # tables and columns that no other program has all of
 
 def revision(connection: Connection) -> str | None:
     """Return the number of our schema in a database; None if it has no tables of ours."""
-    if _has(connection, TABLE, {_NUMBER}):
-        number = connection.execute(text(f"SELECT {_NUMBER} FROM {TABLE}")).scalar()
-        return None if number is None else str(number)
-    if all(_has(connection, name, columns) for name, columns in _OURS.items()):
-        return _UNNUMBERED
-    return None
+    number = _number(connection)
+    if number is None and all(_has(connection, name, columns) for name, columns in _OURS.items()):
+        # Another process may have made the tables, and their number, since the first look.
+        return _number(connection) or _UNNUMBERED
+    return number
+
+
+def _number(connection: Connection) -> str | None:
+    if not _has(connection, TABLE, {_NUMBER}):
+        return None
+    number = connection.execute(text(f"SELECT {_NUMBER} FROM {TABLE}")).scalar()
+    return None if number is None else str(number)
 
 
 def begin(connection: Connection, number: str) -> None:
