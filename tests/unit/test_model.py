@@ -111,8 +111,7 @@ def test_a_night_is_red_for_one_red_query_and_without_any_verdict() -> None:
     assert failed([])
 
 
-def test_one_metric_decides_and_the_lower_the_better() -> None:
-    (one,) = [metric for metric in METRICS.values() if metric.decides]
-    assert one.name == model.CPU
-    assert one.worse(0.1)
-    assert not one.worse(-0.1)
+def test_the_metrics_of_cpu_time_decide_and_the_lower_the_better() -> None:
+    deciding = [metric for metric in METRICS.values() if metric.decides]
+    assert [metric.name for metric in deciding] == [*model.CPU_METRICS]
+    assert all(metric.worse(0.1) and not metric.worse(-0.1) for metric in deciding)
