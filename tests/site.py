@@ -20,6 +20,7 @@ from nexmark.model import Arm
 from nexmark.store import Store, open_store
 from nexmark_jobs.host.processes import owned, owner_mark
 from tests.class_archive import share_class_archive
+from tests.prepared_airflow import share_prepared_airflow
 
 ENGINE = "spark-4.3.0"
 DAG_ID = "nexmark_spark_4_3_0"
@@ -33,6 +34,11 @@ _GATE = {
     **{"canary": 1, "canary_bound": 9.0, "canary_memory_bound": 9.0},
     **{"canary_widening": 0.0, "canary_limits": {}},
 }
+#: To generate and compile code takes a short run a sixth of its processor time.
+_INTERPRETED = """
+spark.sql.codegen.wholeStage   false
+spark.sql.codegen.factoryMode  NO_CODEGEN
+"""
 #: Below the ports that outgoing connections get. Each site has a block for both arms.
 _FIRST_PORT, _PORTS = 20_000, 20
 
@@ -101,16 +107,27 @@ def run_of(output: str) -> str:
 
 
 def make_site(
-    home: Path, conf: Path, build: Build, *, shares: bool = True, **workload: object
+    home: Path,
+    conf: Path,
+    build: Build,
+    *,
+    shares: bool = True,
+    interpreted: bool = False,
+    **workload: object,
 ) -> Site:
     """A site whose only engine has `build`, with ports of its own and a workload of seconds.
 
-    `shares`: its drivers start from the class archive of all sites. `workload`: what that has
+    `shares`: its drivers start from the class archive of all sites. `interpreted`: its queries run
+    without generated code, for nights that are not about the queries. `workload`: what that has
     otherwise.
     """
     shutil.copytree(paths.repository() / "include" / "conf", conf)
+    if interpreted:
+        with (conf / "spark" / "quick.conf").open("a") as profile:
+            profile.write(_INTERPRETED)
+    home.mkdir(parents=True, exist_ok=True)
+    share_prepared_airflow(home)
     if shares:
-        home.mkdir(parents=True, exist_ok=True)
         share_class_archive(build, home)
     tiny = {**TINY, "verify": TINY, "repetitions": 2, "warmup_batches": 1}
     tiny |= {"sampling_interval_s": 0.2, "conf_profile": "quick"} | workload

@@ -67,7 +67,8 @@ def site(
     """The site that the nights of a file share; `nights.workload` adds its workload."""
     session_testbed.up()
     conf = tmp_path_factory.mktemp("site") / "conf"
-    made = make_site(session_testbed.home, conf, engine_build(ENGINE), shares=False)
+    build = engine_build(ENGINE)
+    made = make_site(session_testbed.home, conf, build, shares=False, interpreted=True)
     workload(made)
     return made
 

@@ -2,7 +2,7 @@
 
 After the first real night, nights of the past are made of its figures and judged by the shipped
 code: they are what the gate has learned. What is judged then is real: a night of the
-build against itself, and one in which the candidate alone has 16 shuffle partitions, which q5 pays
+build against itself, and one in which the candidate alone has 8 shuffle partitions, which q5 pays
 for.
 """
 
@@ -26,7 +26,7 @@ from tests.site import ENGINE, Site, make_site, run_name
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.extended]
 
-PAIRS, MORE_PAIRS, NIGHTS = 3, 4, 4
+PAIRS, MORE_PAIRS, NIGHTS = 3, 3, 4
 ARMS = ("candidate", "baseline", "control", "slowed")
 ROUNDS = {"rounds": [PAIRS, MORE_PAIRS], "pursue_z": [1.0]}
 GATE = {
@@ -41,7 +41,7 @@ def site(
     tmp_path_factory: pytest.TempPathFactory, engine_build: Callable[[str], Build]
 ) -> Iterator[Site]:
     directory = tmp_path_factory.mktemp("pairs")
-    made = make_site(directory / "home", directory / "conf", engine_build(ENGINE))
+    made = make_site(directory / "home", directory / "conf", engine_build(ENGINE), interpreted=True)
     made.gate(**GATE)
     yield made
     made.stop()
@@ -75,7 +75,7 @@ def same(site: Site, past: None) -> subprocess.CompletedProcess[str]:
 def slower(site: Site, past: None) -> subprocess.CompletedProcess[str]:
     """Without the gate's test of itself, which the night against itself has."""
     site.gate(**GATE, self_test=0)
-    conf = "spark.sql.shuffle.partitions=16"
+    conf = "spark.sql.shuffle.partitions=8"
     made = site.night("--queries", "q5", "--candidate-conf", conf)
     site.gate(**GATE)
     return made
@@ -133,7 +133,7 @@ def test_the_setting_that_made_it_slower_is_named_first(
     slower: subprocess.CompletedProcess[str],
 ) -> None:
     assert re.search(
-        r"Why q5: slower, same operators: conf spark\.sql\.shuffle\.partitions \d+ -> 16",
+        r"Why q5: slower, same operators: conf spark\.sql\.shuffle\.partitions \d+ -> 8\b",
         slower.stdout,
     )
 
@@ -150,7 +150,7 @@ def test_the_alarm_has_its_evidence_with_flame_graphs(
     page = (Path(night.directory) / "report" / "alarms" / "q5" / "evidence.html").read_text()
     assert "data:image/svg+xml;base64," in page
     assert "spark.sql.shuffle.partitions" in page
-    assert "--candidate-conf spark.sql.shuffle.partitions=16" in page
+    assert "--candidate-conf spark.sql.shuffle.partitions=8" in page
 
 
 def test_arms_take_turns_within_each_pair(

@@ -12,6 +12,7 @@ import pytest
 from nexmark.airflow_site.airflow_home import airflow_command, airflow_environment, prepare
 from nexmark.config import load, paths
 from nexmark.store import open_store
+from tests.prepared_airflow import share_prepared_airflow
 from tests.unit.retention.test_pruning import kept, night
 
 _KEPT = 10
@@ -23,6 +24,7 @@ def test_airflow_prunes_what_is_old_and_nothing_in_a_dry_run(
 ) -> None:
     conf = tmp_path / "conf"
     shutil.copytree(paths.conf_dir(), conf)
+    share_prepared_airflow(tmp_path / "home")
     (conf / "retention.yaml").write_text(f"retention:\n  run_nights: {_KEPT}\n")
     monkeypatch.setenv("NEXMARK_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("NEXMARK_CONF", str(conf))

@@ -25,7 +25,8 @@ def site(
 ) -> Iterator[Site]:
     directory = tmp_path_factory.mktemp("kafka-night")
     kafka = {"source": "kafka", "partitions": 4}
-    made = make_site(directory / "home", directory / "conf", engine_build(ENGINE), **kafka)
+    build = engine_build(ENGINE)
+    made = make_site(directory / "home", directory / "conf", build, interpreted=True, **kafka)
     share_jars(made.home)
     yield made
     made.stop()

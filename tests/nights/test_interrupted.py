@@ -11,30 +11,11 @@ from dataclasses import replace
 
 import pytest
 
-from nexmark.airflow_site.airflow_home import airflow_command, airflow_environment, prepare
-from nexmark.config import load
 from nexmark_jobs.host.processes import marked, owned, owner_mark
 from tests.site import DAG_ID, Site
 from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
-
-
-def test_a_wrong_candidate_stops_in_preflight_with_one_line(site: Site) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NEXMARK_HOME", str(site.home))
-        patch.setenv("NEXMARK_CONF", str(site.conf))
-        environment = airflow_environment(load())
-        prepare(environment)
-    progress = site.home / "progress.txt"
-    environment["NEXMARK_PROGRESS"] = str(progress)
-    command = airflow_command(["dags", "test", DAG_ID, "-c", '{"candidate": "spark-4.4"}'])
-    night = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
-    assert night.returncode == 1
-    assert progress.read_text().splitlines() == [
-        "preflight: failed: build 'spark-4.4': not known; write pypi:4.3.0, "
-        "tarball:PATH-OR-URL#sha512=HEX or directory:PATH"
-    ]
 
 
 @pytest.mark.parametrize(

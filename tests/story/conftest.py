@@ -67,7 +67,8 @@ def site(
 ) -> Iterator[Site]:
     directory = tmp_path_factory.mktemp("story")
     build = engine_build(ENGINE)
-    made = make_site(directory / "home", directory / "conf", build)
+    home, conf = directory / "home", directory / "conf"
+    made = make_site(home, conf, build, interpreted=True, repetitions=1)
     tarball = f"{directory}/snapshots/spark-{{{{ ds }}}}.tgz"
     engine = {"build": {"directory": str(build.spark_home)}, "workload": "tiny"}
     snapshots = {"tarball": tarball, "sha512": f"{tarball}.sha512"}

@@ -23,6 +23,11 @@ def conf(build: str) -> dict[str, Any]:
     return {"engine": ENGINE, "build": build, "workload": "tiny", "queries": "q0"}
 
 
+def told(site: Site) -> list[str]:
+    """What the nights have told so far."""
+    return (site.home.parent / "progress.txt").read_text().splitlines()
+
+
 def test_a_night_that_is_refused_and_one_that_is_ended_have_failed(
     airflow: Airflow, site: Site, engine_build: Callable[[str], Build]
 ) -> None:
@@ -34,6 +39,10 @@ def test_a_night_that_is_refused_and_one_that_is_ended_have_failed(
     airflow.ask(f"/api/v2/dags/{DAG_ID}/dagRuns/{ended}", {"state": "failed"}, "PATCH")
     airflow.wait(lambda: airflow.state(DAG_ID, ended) in ENDED, DAG_ID, ended)
     assert airflow.state(DAG_ID, refused) == "failed"
+    (line,) = (line for line in told(site) if line.startswith("preflight: "))
+    assert line == (
+        "preflight: failed: build directory:/no/spark: /no/spark does not exist; correct the path"
+    )
     assert airflow.state(DAG_ID, ended) == "failed", airflow.tasks(DAG_ID, ended)
     assert airflow.task(DAG_ID, ended, "verdict") == "skipped"
     assert airflow.task(DAG_ID, ended, "run_state") == "failed"

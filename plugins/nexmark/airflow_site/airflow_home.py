@@ -93,9 +93,7 @@ def prepare(environment: Mapping[str, str]) -> None:
         if not (connections := home / CONNECTIONS).exists():
             connections.touch(mode=0o600)
             connections.write_text("{}")
-        database = hashlib.sha256(environment[_DATABASE].encode()).hexdigest()[:8]
-        done = home / f"ready-{metadata.version('apache-airflow')}-{database}"
-        if not done.exists():
+        if not (done := prepared_mark(environment)).exists():
             remedy = f"remove {home} to begin again (the results are not in it)"
             if not environment[_DATABASE].startswith("sqlite:"):
                 remedy = "check NEXMARK_AIRFLOW_DB, and that its database is Airflow's alone"
@@ -103,6 +101,12 @@ def prepare(environment: Mapping[str, str]) -> None:
             for arguments in (["db", "migrate"], pool):
                 run_airflow(arguments, environment, remedy)
             done.touch()
+
+
+def prepared_mark(environment: Mapping[str, str]) -> Path:
+    """Return the file that says that the database of this Airflow's version is prepared."""
+    database = hashlib.sha256(environment[_DATABASE].encode()).hexdigest()[:8]
+    return airflow_home() / f"ready-{metadata.version('apache-airflow')}-{database}"
 
 
 def own_airflow(port: int) -> OwnAirflow:
