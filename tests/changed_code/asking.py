@@ -138,6 +138,7 @@ class _Collected(_Reports):
         _warm_up(session.items)
         functions: dict[str, list[FunctionType]] = {}
         caches = []
+        gc.unfreeze()  # tests/conftest.py has frozen it, and frozen objects are not listed
         for thing in gc.get_objects():
             if isinstance(thing, FunctionType):
                 functions.setdefault(thing.__code__.co_filename, []).append(thing)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk import DAG, TaskGroup
+from airflow.sdk.definitions.context import _AIRFLOW_PARSING_CONTEXT_DAG_ID
 
 from nexmark.config import KNOWN_QUERIES, load
 from nexmark.config.airflow_names import POOL
@@ -74,6 +75,19 @@ def later(graph: DAG) -> list[str]:
 
 def short(task_id: str) -> str:
     return task_id.rpartition(".")[2]
+
+
+@pytest.mark.parametrize(
+    "wanted", [NIGHTLY[0], "nexmark_build", "nexmark_rollout", "nexmark_signoff"]
+)
+def test_a_task_builds_no_large_dag_but_its_own(
+    wanted: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(_AIRFLOW_PARSING_CONTEXT_DAG_ID, wanted)
+    own = DagBag(str(ROOT / "dags"))
+    small = {"nexmark_accept", "nexmark_experiment", "nexmark_prune"}
+    assert own.import_errors == {}
+    assert set(own.dags) == {wanted, *small}
 
 
 def test_every_engine_has_its_dag_and_none_is_broken(bag: DagBag) -> None:

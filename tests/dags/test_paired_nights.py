@@ -26,7 +26,7 @@ from tests.site import ENGINE, Site, make_site, run_name
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.extended]
 
-PAIRS, MORE_PAIRS, NIGHTS = 3, 3, 4
+PAIRS, MORE_PAIRS, NIGHTS = 3, 4, 4
 ARMS = ("candidate", "baseline", "control", "slowed")
 ROUNDS = {"rounds": [PAIRS, MORE_PAIRS], "pursue_z": [1.0]}
 GATE = {

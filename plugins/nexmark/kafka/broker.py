@@ -22,6 +22,7 @@ from pathlib import Path
 
 from nexmark.config import paths
 from nexmark.engines.prerequisites import disk_problem, java_problem, java_program
+from nexmark.engines.short_runs import C1
 from nexmark.kafka import KafkaError
 from nexmark.kafka.jars import BROKER, jars
 from nexmark.kafka.topics import KafkaCluster
@@ -149,6 +150,8 @@ class Broker:
         return [
             str(java_program("java")),
             "-Xmx128m",
+            C1,
+            "-XX:+UseSerialGC",
             "-cp",
             class_path,
             _log_option(directory),

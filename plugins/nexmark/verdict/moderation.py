@@ -145,6 +145,9 @@ def _trigamma_inverse(values: Array) -> Array:
     """Return where the trigamma function has these values (Newton's method, as in Smyth)."""
     result = 0.5 + 1 / values
     for _ in range(30):
+        before = result
         trigamma = polygamma(1, result)
         result = result + trigamma * (1 - trigamma / values) / polygamma(2, result)
+        if np.array_equal(result, before, equal_nan=True):
+            break  # more steps would change nothing
     return result
