@@ -33,7 +33,8 @@ even if its pid is used again.
         before the first tick that has the process, and again when it became another program.
         role: executor | driver | worker_daemon | master_daemon | root | parent | child;
         root: pid of the root whose tree it belongs to; app_id: of executors; label: the
-        ``--result`` argument of a driver. No other arguments are shown: they may hold secrets.
+        ``--result`` argument of a driver, or its conf ``spark.nexmark.label``, which an
+        application has that is not ours. No other arguments are shown: they may hold secrets.
     {"kind":"tick","wall":..,"mono":..,"host_cpu":[user,nice,system,idle,iowait,irq,softirq,steal],
      "procs":[[pid,ppid,starttime,utime,stime,cutime,cstime],...]}
         parents are read before their children. So a child that is still listed cannot yet be in
@@ -72,6 +73,7 @@ ROLES = {
     b"org.apache.spark.deploy.worker.Worker": "worker_daemon",
     b"org.apache.spark.deploy.master.Master": "master_daemon",
 }
+LABELS = (b"spark.nexmark.label", b"--result")
 TREE_ROLES = frozenset(["executor", "driver", "root"])  # followed with their descendants
 FOLLOWED = TREE_ROLES | {"child"}
 OWNER = b"NEXMARK_OWNER"  # HOME|CLUSTER: see host/processes.py
@@ -165,7 +167,8 @@ def identify(arguments: Sequence[bytes]) -> Program:
         return Program(None, None, None, name)
     role = ROLES.get(classes[0])
     app_id = option(arguments, b"--app-id") if role == "executor" else None
-    label = option(arguments, b"--result") if role == "driver" else None
+    labels = (option(arguments, name) for name in LABELS) if role == "driver" else ()
+    label = next(filter(None, labels), None)
     return Program(role, app_id, label, "java " + classes[0].rsplit(b".", 1)[1].decode())
 
 

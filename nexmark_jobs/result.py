@@ -1,7 +1,6 @@
 """Write the result file of a run, schema version 1."""
 
 import json
-import re
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,14 +8,14 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from nexmark_jobs.given_confs import given_confs
 from nexmark_jobs.host.whole_files import READABLE, write_whole
 from nexmark_jobs.options import DatagenOptions, Options
 from nexmark_jobs.plan_fingerprint import Fingerprint
 from nexmark_jobs.progress import DIGEST_KIND, Batch, combine
 from nexmark_jobs.queries import Formulation, Source
-from nexmark_jobs.redaction import SPARK_REGEX, fingerprint, key_of_environment, redacted
+from nexmark_jobs.redaction import key_of_environment
 from nexmark_jobs.sources.kafka import Kafka
-from nexmark_jobs.sources.kafka_topic import CONFS
 from nexmark_jobs.sources.recorded_events import Recording
 
 SCHEMA_VERSION = 1
@@ -24,10 +23,6 @@ SCHEMA_VERSION = 1
 BUILD = "spark.nexmark.build"
 """The conf that names the build."""
 
-_OF_THIS_RUN = re.compile(
-    r"spark\.app\..*|spark\.driver\.(host|port)|spark\.executor\.id|spark\.sql\.warehouse\.dir"
-    r"|spark\.repl\..*|spark\.submit\..*|spark\.authenticate\.secret.*"
-)
 _OF_BATCH = (
     "id",
     "phase",
@@ -43,13 +38,6 @@ _OF_BATCH = (
     "watermark",
     "late_rows",
 )
-_IPV6 = "-Djava.net.preferIPv6Addresses=false"
-_OF_EVERY_RUN = {
-    ("spark.rdd.compress", "True"),
-    ("spark.serializer.objectStreamReset", "100"),
-    ("spark.sql.artifact.isolation.enabled", "false"),
-    ("spark.redaction.regex", SPARK_REGEX),
-}
 
 
 @dataclass(frozen=True)
@@ -143,19 +131,8 @@ def confs(spark: SparkSession) -> dict[str, str]:
 
     In place of a secret, and of all that secures a Kafka connection, is its fingerprint.
     """
-    launcher = spark.sparkContext._jvm.org.apache.spark.launcher  # type: ignore[union-attr]
-    modules = launcher.JavaModuleOptions.defaultModuleOptions()
-    given = {
-        name: value.replace(modules, "").replace(_IPV6, "").strip()
-        for name, value in sorted(spark.sparkContext.getConf().getAll())
-        if not _OF_THIS_RUN.fullmatch(name)
-    }
-    chosen = {
-        name: value for name, value in given.items() if value and (name, value) not in _OF_EVERY_RUN
-    }
-    key = key_of_environment()
-    secured = {name: fingerprint(value, key) for name, value in chosen.items() if CONFS in name}
-    return redacted(chosen, key) | secured
+    context = spark.sparkContext
+    return given_confs(dict(context.getConf().getAll()), key_of_environment())
 
 
 def _workload(options: Options, events: int, source: Source) -> dict[str, Any]:

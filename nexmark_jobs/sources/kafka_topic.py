@@ -12,9 +12,10 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from nexmark_jobs.errors import UsageError, one_line
+from nexmark_jobs.given_confs import KAFKA_CONFS
 from nexmark_jobs.redaction import HIDDEN, without_secrets
 
-CONFS = "spark.nexmark.kafka."
+CONFS = KAFKA_CONFS
 """A Spark conf with this prefix is an option of the Kafka clients, e.g. for a secured broker."""
 
 _JARS = 'start it with spark-submit --jars "$(nexmark kafka jars --engine NAME)"'

@@ -8,7 +8,7 @@ the home.
 import contextlib
 import secrets
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,24 @@ def fingerprinted(confs: Mapping[str, str]) -> dict[str, str]:
     if not any(is_secret(name, value) for name, value in confs.items()):
         return dict(confs)
     return redaction.redacted(confs, load_key())
+
+
+def hidden_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the arguments of a program with a fingerprint in place of secrets, and the secrets.
+
+    A secret has its name before it (`--password=...`), or the form of one.
+    """
+    shown, hidden = [], []
+    for argument in arguments:
+        name, assigned, value = argument.partition("=")
+        secret = value if assigned and is_secret(name, value) else ""
+        if not secret and is_secret("", argument):
+            name, assigned, secret = "", "", argument
+        if secret:
+            hidden.append(secret)
+            argument = f"{name}{assigned}{redaction.fingerprint(secret, load_key())}"
+        shown.append(argument)
+    return shown, hidden
 
 
 def remember(values: Iterable[str]) -> None:

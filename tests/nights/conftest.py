@@ -3,8 +3,8 @@
 The home has blanks and letters of other alphabets in its path, and the person who starts the nights
 has a locale without them, and variables that change a JVM, a Spark or a Python.
 
-The first is green and is accepted. The second has other secrets, an engine that is slower (q5) and
-a query that cannot run (q13).
+The first is green and is accepted; it runs applications of a person's own, too. The second has
+other secrets, an engine that is slower (q5) and a query that cannot run (q13).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from nexmark.engines import Build
 from nexmark.jobs.job_template import write_new
 from tests.foreign_variables import FOREIGN
 from tests.nights.marked_secrets import MARKER, Processes, confs, watched
+from tests.nights.orders_job import APPLICATIONS, write_jobs
 from tests.site import ENGINE, Site, make_site, run_name
 
 Night = subprocess.CompletedProcess[str]
@@ -34,7 +35,8 @@ def site(
     directory = tmp_path_factory.mktemp("nights")
     home = directory / "mein Zürich (λ & co)"
     home.mkdir(mode=0o755)
-    made = make_site(home, directory / "conf", engine_build(ENGINE))
+    build = engine_build(ENGINE)
+    made = make_site(home, directory / "conf", build)
     made.gate(max_ratio=1.25)  # with few events, the start of the application is most of its cost
     profile = made.conf / "spark" / "quick.conf"
     profile.write_text(profile.read_text() + f"spark.my.token {MARKER.decode()}-profile\n")
@@ -45,6 +47,7 @@ def site(
     (made.conf / "jobs" / "shaky.sql").write_text(
         "SELECT auction, bidder, dateTime, CAST(rand() * 1000 AS INT) AS drawn FROM bid\n"
     )
+    write_jobs(made.conf, tmp_path_factory.mktemp("orders"), build, MARKER.decode())
     yield made
     made.stop()
 
@@ -76,7 +79,7 @@ def shell_of_a_stranger() -> Iterator[None]:
 def green(site: Site, watching: Processes) -> Night:
     site.engine(**confs("1"))
     with shell_of_a_stranger(), watched(site.home, watching):
-        return site.night("--queries", "q0,q5,mine")
+        return site.night("--queries", ",".join(["q0", "q5", "mine", *APPLICATIONS]))
 
 
 @pytest.fixture(scope="package")

@@ -11,6 +11,7 @@ import pytest
 from nexmark.config import paths
 from nexmark.people import process_user
 from tests.nights.marked_secrets import Processes
+from tests.nights.orders_job import APPLICATIONS
 from tests.site import DAG_ID, ENGINE, TINY, Site
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -25,10 +26,12 @@ def directory_of(site: Site, run: str) -> Path:
 def test_a_night_ends_green_with_table_report_and_rows(site: Site, green: Night, run: str) -> None:
     assert green.returncode == 0, green.stdout + green.stderr
     table = [line for line in green.stdout.splitlines() if line.startswith("| ")]
-    assert [line.split("|")[1].strip() for line in table] == [
-        *("Query", "q0", "q5", "mine", "Total")
-    ]
-    assert all("right" in line for line in table[1:])
+    names = ["Query", "q0", "q5", "mine", *APPLICATIONS, "Total"]
+    assert [line.split("|")[1].strip() for line in table] == names
+    assert all("right" in line for line in table[1:4])
+    assert "agrees" in table[4]
+    assert "ran" in table[5]
+    assert "3/5 right, 1 agree" in table[6]
     verified = re.findall(r"(\w+) verify: \d+ rows, and (\d+) over the boundary", green.stdout)
     assert {query for query, rows in verified if int(rows)} == {"q0", "q5", "mine"}
     assert "no baseline" in green.stdout or "no accepted baseline" in green.stdout
@@ -40,7 +43,7 @@ def test_a_night_ends_green_with_table_report_and_rows(site: Site, green: Night,
     for query in ("q0", "q5", "mine"):
         assert list((directory / query / "rep-2" / "events").rglob("*zstd*"))
     with site.store() as store:
-        rows = store.repetitions(run)
+        rows = store.repetitions(run, ["q0", "q5", "mine"])
         assert sorted((row.query, row.number, row.status) for row in rows) == [
             ("mine", 1, "ok"),
             ("mine", 2, "ok"),
@@ -69,9 +72,8 @@ def test_a_person_accepts_a_run_by_the_dag(site: Site, accepted: Night, run: str
     with site.store() as store:
         rows = store.acceptances(ENGINE, "tiny", "local")
         assert {(row.query, row.night_id, row.who, row.reason) for row in rows} == {
-            ("q0", run, f"{process_user()} (for ada)", "the first night"),
-            ("q5", run, f"{process_user()} (for ada)", "the first night"),
-            ("mine", run, f"{process_user()} (for ada)", "the first night"),
+            (query, run, f"{process_user()} (for ada)", "the first night")
+            for query in ("q0", "q5", "mine", *APPLICATIONS)
         }
 
 

@@ -72,7 +72,7 @@ ROOMS = {
         "attribution config engines evidence expectations home interrupts measure nexmark_jobs"
         " recovery report store verdict"
     ),
-    "jobs": Room("config engines expectations experiments home"),
+    "jobs": Room("config engines expectations experiments home secrets"),
     "bisect": Room(
         "commits config engines interrupts nexmark_jobs night reaper secrets store terminal verdict"
     ),
@@ -110,7 +110,10 @@ WITHOUT_IO: dict[str, frozenset[str]] = {
     "attribution": frozenset(),
     "verdict": frozenset({"nexmark.verdict.__main__"}),  # the command, which reads nights
     # Logs are larger than the memory, so their format includes how their files are read.
-    "measure": frozenset({"nexmark.measure.event_log", "nexmark.measure.host_samples"}),
+    "measure": frozenset(
+        {"nexmark.measure.event_log", "nexmark.measure.host_samples"}
+        | {"nexmark.measure.log_follower"}
+    ),
 }
 _IO_MODULES = frozenset(
     {"http", "io", "os", "requests", "shutil", "socket", "sqlite3", "subprocess", "tempfile"}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from nexmark.config import paths
 from nexmark.engines import parse_source
 from nexmark.model import Arm, Mode
-from nexmark.night.kinds import kind_of
+from nexmark.night.kinds import kind_for, kind_of
 from nexmark.night.night_plan import Night
 
 if TYPE_CHECKING:
@@ -73,8 +73,8 @@ def self_test_of(night: Night, queries: Sequence[str], nights_before: int) -> di
 
     if not queries or not night.gate.self_test:
         return {}
-    control, slowed = self_test_queries(queries, nights_before)
+    control, _ = self_test_queries(queries, nights_before)
     tested: dict[str, str] = {Arm.CONTROL: control}
-    if kind_of(night.workload).has_slowed_arm:
-        tested[Arm.SLOWED] = slowed
+    if slowable := [query for query in queries if kind_for(night, query).has_slowed_arm]:
+        _, tested[Arm.SLOWED] = self_test_queries(slowable, nights_before)
     return tested

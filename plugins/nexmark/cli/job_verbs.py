@@ -49,11 +49,18 @@ def check(name: _Name, engine: option.Engine = None) -> int:
     """Run a job small: its columns, plan, state and first rows, and whether it is right.
 
     Then it runs on the other engines whose builds are on this machine. With --engine, on that
-    one alone. 0 if it runs everywhere and no row is wrong, 1 if not.
+    one alone. 0 if it runs everywhere and no row is wrong, 1 if not. An application is not run:
+    the check tells what a night will do with it.
     """
     from nexmark.jobs.job_check import checked_in
 
     chosen = pick("job", name, load().jobs)
+    if chosen.application is not None:
+        from nexmark.jobs.application_check import told, unreadable
+
+        for line in (*told(chosen.name, chosen.application), *(wrong := unreadable(chosen))):
+            show_line(line)
+        return 1 if wrong else 0
     work = paths.home() / "job-check" / name
     return checked_in(work, chosen, option.on_stderr, lambda made: _checked(made, chosen, engine))
 

@@ -11,6 +11,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BeforeValidator, Field, model_validator
 
 from nexmark.config import paths
+from nexmark.config.application_models import JobApplication
 from nexmark.config.document import Document, display, read, read_text
 from nexmark.config.expectation_files import AddedExpectation, added_of
 from nexmark.config.fields import (
@@ -72,10 +73,11 @@ class Job(Model):
 
     Attributes:
         name: its name, the file's.
-        tables: what it reads: person, auction and bid of the generator.
+        tables: what its SQL or Python reads: person, auction and bid of the generator.
         sql: the file with its statements; or
         python: FILE:FUNCTION, the function that makes its frame.
         py_files: Python files beside it that its file imports.
+        application: what `spark-submit` runs as it is, in place of SQL or Python.
         output_mode: Spark's output mode.
         key: the columns that say which row of another run a row is to be compared with; in update
             mode, the columns by which later rows replace earlier ones.
@@ -85,13 +87,15 @@ class Job(Model):
         py_texts: the content of each of `py_files`.
         reference_text: the content of `reference`.
         added: the content of `expectations`.
+        main_sha256: the hash of the script or the JAR of `application`.
     """
 
     name: str
-    tables: Literal["nexmark"]
+    tables: Literal["nexmark"] | None = None
     sql: FileName | None = None
     python: Function | None = None
     py_files: tuple[FileName, ...] = ()
+    application: JobApplication | None = None
     output_mode: Literal["append", "update", "complete"] = "append"
     key: tuple[Annotated[str, Field(min_length=1)], ...] = ()
     reference: FileName | None = None
@@ -100,14 +104,26 @@ class Job(Model):
     py_texts: tuple[str, ...] = ()
     reference_text: str = ""
     added: tuple[AddedExpectation, ...] = ()
+    main_sha256: str = ""
 
     @model_validator(mode="after")
     def _one_kind(self) -> "Job":
-        if (self.sql is None) == (self.python is None):
-            both = "both are given; keep one" if self.sql else "neither is given; add one"
-            raise ValueError(f"a job is in sql or in python: {both}")
+        kinds = {"sql": self.sql, "python": self.python, "application": self.application}
+        given = [kind for kind, value in kinds.items() if value is not None]
+        if len(given) != 1:
+            both = (
+                f"{' and '.join(given)} are given; keep one" if given else "none is given; add one"
+            )
+            raise ValueError(f"a job is in sql, in python or an application: {both}")
         if self.py_files and self.python is None:
             raise KeyedError(("py_files",), "py_files belongs to python; remove it")
+        if self.application is None:
+            if self.tables is None:
+                raise KeyedError(("tables",), "the key is missing; add it")
+            return self
+        for name in ("tables", "output_mode", "key", "reference", "expectations"):
+            if getattr(self, name) != type(self).model_fields[name].default:
+                raise KeyedError((name,), f"{name} belongs to sql and python; remove it")
         return self
 
     @model_validator(mode="after")
@@ -122,13 +138,18 @@ class Job(Model):
     @property
     def formulation(self) -> str:
         """The name of what it computes: a job that was changed is another formulation."""
-        content = json.dumps([self.text, self.py_texts, self.output_mode, self.key])
-        kind = "python" if self.python else "sql"
-        return f"{kind}-{hashlib.sha256(content.encode()).hexdigest()[:_DIGITS]}"
+        if self.application is not None:
+            kind, parts = "application", [self.main_sha256, self.application.model_dump()]
+        else:
+            kind = "python" if self.python else "sql"
+            parts = [self.text, self.py_texts, self.output_mode, self.key]
+        return f"{kind}-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:_DIGITS]}"
 
     @property
     def file(self) -> str:
-        """The file of its statements or of its function."""
+        """The file of its statements or of its function; the script or the JAR."""
+        if self.application is not None:
+            return self.application.main
         return self.sql or str(self.python).partition(":")[0]
 
     @property
@@ -142,7 +163,12 @@ class Job(Model):
         return bool(self.reference_text)
 
     def files(self) -> dict[str, bytes]:
-        """Return what the cluster is given of it: the content by the path below `own/`."""
+        """Return what the cluster is given of it: the content by the path below `own/`.
+
+        ConfigError for a script or a JAR that is no longer what it was.
+        """
+        if self.application is not None:
+            return {f"{self.name}/{self.application.file_name}": self._main()}
         described = {
             "name": self.name,
             "formulation": self.formulation,
@@ -156,9 +182,19 @@ class Job(Model):
         texts |= {"job.json": json.dumps(described, indent=1) + "\n", self.file: self.text}
         return {f"{self.name}/{name}": text.encode() for name, text in texts.items()}
 
+    def _main(self) -> bytes:
+        """Return the content of the script or of the JAR."""
+        assert self.application is not None
+        path = paths.conf_dir() / FOLDER / self.application.main
+        content = path.read_bytes() if path.is_file() else b""
+        if hashlib.sha256(content).hexdigest() != self.main_sha256:
+            problem = "is not what it was when the night was planned"
+            raise ConfigError(f"{display(path)}: {problem}; start the DAG run again")
+        return content
+
 
 #: Keys that the loader adds to what a person writes.
-_LOADED = ("text", "py_texts", "reference_text", "added")
+_LOADED = ("text", "py_texts", "reference_text", "added", "main_sha256")
 
 
 def load_jobs(directory: Path | None = None) -> dict[str, Job]:
@@ -179,6 +215,8 @@ def _job(path: Path) -> Job:
         problem = f"expected nexmark, got {tables!r}"
         raise document.error(("tables",), f"{problem}; write nexmark: person, auction and bid")
     job = document.validated((), Job, {**data, "name": name})
+    if job.application is not None:
+        return job.model_copy(update={"main_sha256": _sha256_of_main(document, job.application)})
     key = "sql" if job.sql else "python"
     texts: dict[str, object] = {"text": _beside(document, key, job.file)}
     texts["py_texts"] = tuple(_beside(document, "py_files", name) for name in job.py_files)
@@ -191,6 +229,15 @@ def _job(path: Path) -> Job:
         _beside(document, "expectations", job.expectations)
         added = added_of(path.with_name(job.expectations))
     return job.model_copy(update={**texts, "added": tuple(added)})
+
+
+def _sha256_of_main(document: Document, application: JobApplication) -> str:
+    path = document.path.parent / application.main
+    if not path.is_file():
+        problem = f"there is no file {display(path)}; write it, or correct the path"
+        raise document.error(("application", "main"), problem)
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _check_python(document: Document, name: str, function: str) -> None:

@@ -15,7 +15,7 @@ from nexmark.cluster.kafka_connection import kafka_confs
 from nexmark.config import profile_path
 from nexmark.dag.links import LINKS, publish_event_log
 from nexmark.errors import NexmarkError
-from nexmark.night.kinds import kind_of
+from nexmark.night.kinds import kind_for
 from nexmark.night.night_kafka import kafka_to_read
 from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import Watch, say
@@ -24,6 +24,7 @@ from nexmark.night.run_directory import ApplicationSpan, Json, failure_kept, pre
 from nexmark.night.submission import (
     NextTurn,
     NothingToSubmit,
+    NoVerification,
     QueryVerification,
     Repetition,
     SharedVerification,
@@ -35,7 +36,7 @@ from nexmark.reason import reason_of
 from nexmark.recording.flight_recordings import fetch
 from nexmark.recording.pair_progress import standing_line
 from nexmark.sampling.second_try import measure_again
-from nexmark.secrets import without_secrets
+from nexmark.secrets import hidden_arguments, remember, without_secrets
 from nexmark.tasks import current_night, failing
 from nexmark.tasks.infrastructure import heal
 from nexmark_jobs.errors import UsageError
@@ -115,6 +116,8 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
             submission = submission.claim(context["ti"].map_index or 0)
         if isinstance(submission, NothingToSubmit):
             raise AirflowSkipException(submission.reason)
+        if isinstance(submission, NoVerification):
+            return
         assert isinstance(submission, Submission)
         with failing(NexmarkError):
             night = current_night()
@@ -182,7 +185,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         for _, finished in submission.renames:
             finished.parent.mkdir(parents=True, exist_ok=True)
         is_sampled = isinstance(submission, Repetition) and submission.counts
-        kind = kind_of(night.workload)
+        kind = kind_for(night, submission.query_name)
         noted = kind.noted(night, submission.directory) if is_sampled else nullcontext()
         started = time.time()
         try:
@@ -216,7 +219,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         """Submit an application; a repetition runs as the kind of the night says."""
         ready = partial(self._ready, night, submission)
         if isinstance(submission, Repetition):
-            kind = kind_of(night.workload)
+            kind = kind_for(night, submission.query_name)
             with failing(NexmarkError):
                 kind.run(night, submission, ready, partial(kafka_to_read, night))
             return
@@ -238,6 +241,10 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
             confs: Spark confs that replace the application's confs of the same name.
         """
         application = submission.application
+        _, secrets = hidden_arguments(arguments)
+        remember(secrets)
+        for secret in secrets:
+            mask_secret(secret)
         self.application_args = list(arguments)
         self.conf = {**application.confs, **confs}
         self._submitted = WatchedSubmitHook(
@@ -246,6 +253,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
             conf=self.conf,
             conn_id=application.connection,
             deploy_mode="client",
+            java_class=application.java_class,
             name=self.name,
             properties_file=self.properties_file,
             spark_binary=application.spark_binary,

@@ -185,6 +185,9 @@ def _own_source(files: RunDirectory, query: str) -> QuerySource | None:
     """Return the sources of a person's own job as a night ran it; None if its plan has none."""
     try:
         job = json.loads(files.night.read_text(encoding="utf-8"))["jobs"][query]
+        if application := job.get("application"):
+            text = json.dumps(application, indent=1)
+            return QuerySource("", text, application["main"], "", is_own=True)
         file = job["sql"] or job["python"]
         return QuerySource(job["reference_text"], job["text"], file, "", is_own=True)
     except (OSError, ValueError, KeyError, TypeError):

@@ -32,8 +32,8 @@ class Row:
     ``cpu_s_per_mevent`` is the CPU time of the executors in seconds per million events, on
     ``basis``. It is the figure of the verdict if the verdict compares it. ``figures`` has the
     medians of the metrics that are ``tabled``. ``result`` is right, agrees (no reference says what
-    is right), WRONG, unmeasured, unverified or not run; or pruned if the rows that said it were
-    deleted.
+    is right), ran (an application whose rows are not compared), WRONG, unmeasured, unverified or
+    not run; or pruned if the rows that said it were deleted.
     """
 
     query: str
@@ -188,6 +188,8 @@ def _result(repetitions: Sequence[RepetitionRow], validation: ValidationRow | No
     if invalid:
         return "unmeasured"
     if validation is not None:
+        if validation.statistics.get("compared") == 0:
+            return "ran"
         return "agrees" if validation.statistics.get("proven") == 0 else "right"
     return "unverified" if repetitions else "not run"
 

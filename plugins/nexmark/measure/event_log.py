@@ -5,6 +5,9 @@ come from the physical plan of the batches that count, without the wrappers of c
 have Spark's own SQL metrics, summed over the tasks. If batches ran different plans (because a
 source had no new rows, for example), the plan that used most CPU time is the reference. The
 operators of the other plans are mapped to it by their names (``nexmark_jobs.plan_fingerprint``).
+
+An application of a person may run several streaming queries at a time. Each has a plan of its own,
+and its batches are named by its run id and their number there.
 """
 
 import io
@@ -12,21 +15,25 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from nexmark.errors import NexmarkError
 from nexmark.measure.executed_plan import Part, PlanNode, SqlMetric, nodes_of, places_in_reference
+from nexmark.model import grouped
 
 _NS, _MS = 1e9, 1e3
 _SQL = "org.apache.spark.sql.execution.ui.SparkListener"
 _BATCH = re.compile(r"\bbatch = (\d+)")
+_RUN = re.compile(r"\brunId = (\S+)")
 _CODEGEN_SCOPE = re.compile(r'"WholeStageCodegen \((\d+)\)"')
 _PREFIX = b'{"Event":"'
 _PART = re.compile(r"events_(\d+)_")
 _OTHER_CODECS = (".lz4", ".lzf", ".snappy")
+#: The run id of a streaming query and the number of a batch; '' for the run id of any query.
+BatchKey: TypeAlias = tuple[str, int]
 
 
 @dataclass
@@ -84,7 +91,7 @@ class _Stage:
     generated code. ``updates`` are its SQL metrics, by the id of their accumulator.
     """
 
-    batch: int
+    batch: BatchKey
     execution: int
     scopes: frozenset[int]
     totals: StageTotals = field(default_factory=StageTotals)
@@ -92,15 +99,16 @@ class _Stage:
 
 
 def read_event_log(
-    directory: Path, batches: Collection[int], application_id: str | None = None
+    directory: Path, batches: Collection[int | BatchKey], application_id: str | None = None
 ) -> EventLog:
-    """Return the content of a log for the batches with these numbers.
+    """Return the content of a log for these batches, named by number where one query ran.
 
     ``directory`` is the value of ``spark.eventLog.dir``; ``application_id`` selects a log if there
     are several. EventLogError, in one line, if there is no log, if it is cut off or damaged, or if
     one of the batches is not in it.
     """
-    reading = _Reading(frozenset(batches))
+    keys = (("", batch) if isinstance(batch, int) else batch for batch in batches)
+    reading = _Reading(frozenset(keys))
     read_events(directory, application_id, reading.handlers)
     return reading.done(directory)
 
@@ -108,10 +116,10 @@ def read_event_log(
 class _Reading:
     """What one pass over the events of a log has collected for the batches that count."""
 
-    def __init__(self, batches: frozenset[int]) -> None:
+    def __init__(self, batches: frozenset[BatchKey]) -> None:
         self._batches = batches
         self._ended = False
-        self._seen: set[int] = set()
+        self._seen: set[BatchKey] = set()
         self._plans: dict[int, list[PlanNode]] = {}
         self._stages: dict[int, _Stage] = {}
         self._driver: defaultdict[int, Counter[int]] = defaultdict(Counter)
@@ -129,20 +137,26 @@ class _Reading:
 
     def _plan(self, event: Mapping[str, Any]) -> None:
         self._plans[event["executionId"]] = nodes_of(event["sparkPlanInfo"])
-        if batch := _BATCH.search(event.get("description") or ""):
-            self._seen.add(int(batch[1]))
+        text = event.get("description") or ""
+        if batch := _BATCH.search(text):
+            run = _RUN.search(text)
+            self._seen |= {("", int(batch[1])), (run[1] if run else "", int(batch[1]))}
 
     def _job(self, event: Mapping[str, Any]) -> None:
         properties = event.get("Properties") or {}
         batch, execution = map(properties.get, ("streaming.sql.batchId", "spark.sql.execution.id"))
-        if batch is None or execution is None or int(batch) not in self._batches:
+        if batch is None or execution is None:
+            return
+        names = {("", int(batch)), (properties.get("spark.jobGroup.id") or "", int(batch))}
+        key = next(iter(names & self._batches), None)
+        if key is None:
             return
         for stage in event["Stage Infos"]:
             scopes = (rdd.get("Scope", "") for rdd in stage.get("RDD Info", ()))
             units = frozenset(
                 int(number) for text in scopes for number in _CODEGEN_SCOPE.findall(text)
             )
-            self._stages.setdefault(stage["Stage ID"], _Stage(int(batch), int(execution), units))
+            self._stages.setdefault(stage["Stage ID"], _Stage(key, int(execution), units))
 
     def _task(self, event: Mapping[str, Any]) -> None:
         stage = self._stages.get(event["Stage ID"])
@@ -170,9 +184,11 @@ class _Reading:
             raise EventLogError(f"{source}: no plan of execution {unplanned[0]} in the event log")
         missing = sorted(self._batches - self._seen)
         if missing or not ran:
-            which = f"batch {', '.join(map(str, missing))}" if missing else "tasks"
+            numbers = ", ".join(str(number) for _, number in missing)
+            which = f"batch {numbers}" if missing else "tasks"
             raise EventLogError(f"{source}: no {which} in the event log")
-        return self._sums(ran, self._usual_plan(ran))
+        by_run = grouped(ran, lambda stage: stage.batch[0])
+        return _joined([self._sums(stages, self._usual_plan(stages)) for stages in by_run.values()])
 
     def _usual_plan(self, ran: list[_Stage]) -> list[PlanNode]:
         """Return the plan whose operators used most CPU time; of equal ones, the last."""
@@ -188,7 +204,9 @@ class _Reading:
     def _sums(self, ran: list[_Stage], reference: list[PlanNode]) -> EventLog:
         """Return the sums over the stages that ran, by operator and stage of the reference plan."""
         stages: defaultdict[int | None, StageTotals] = defaultdict(StageTotals)
-        sums: list[defaultdict[SqlMetric, Counter[int]]] = [defaultdict(Counter) for _ in reference]
+        sums: list[defaultdict[SqlMetric, Counter[BatchKey]]] = [
+            defaultdict(Counter) for _ in reference
+        ]
         executions = {(stage.execution, stage.batch) for stage in ran}
         places = {
             execution: places_in_reference(self._plans[execution], reference)
@@ -212,6 +230,26 @@ class _Reading:
             for node, metrics in zip(reference, sums, strict=True)
         )
         return EventLog(operators, stages)
+
+
+def _joined(logs: list[EventLog]) -> EventLog:
+    """Return the operators and stages of several streaming queries as if they were one."""
+    operators: list[Part] = []
+    stages: defaultdict[int | None, StageTotals] = defaultdict(StageTotals)
+    for log in logs:
+        place, last = len(operators), max((number or 0 for number in stages), default=0)
+        for operator in log.operators:
+            operators.append(
+                replace(
+                    operator,
+                    place=operator.place + place,
+                    parent=None if operator.parent is None else operator.parent + place,
+                    stage=None if operator.stage is None else operator.stage + last,
+                )
+            )
+        for number, totals in log.stages.items():
+            stages[None if number is None else number + last].merge(totals)
+    return EventLog(tuple(operators), stages)
 
 
 def _metrics(
@@ -304,10 +342,31 @@ def _files(directory: Path, application_id: str | None) -> list[Path]:
     (log,) = logs
     if not log.is_dir():
         return [log]
-    parts = {int(part[1]): path for path in log.iterdir() if (part := _PART.match(path.name))}
+    parts = _parts(log)
     if sorted(parts) != list(range(1, len(parts) + 1)) or not parts:
         raise EventLogError(f"{log}: files of the event log are missing; found {sorted(parts)}")
-    return [parts[number] for number in sorted(parts)]
+    return list(_in_order(parts))
+
+
+def _parts(log: Path) -> dict[int, Path]:
+    """Return the files of a rolling log by their numbers."""
+    return {int(part[1]): path for path in log.iterdir() if (part := _PART.match(path.name))}
+
+
+def growing_files(directory: Path) -> list[Path]:
+    """Return the files, in order, that the one log in a directory has so far; [] before it begins.
+
+    EventLogError if there are two logs: an application has one Spark context.
+    """
+    logs = [path for path in sorted(directory.iterdir()) if not path.name.startswith(".")]
+    if len(logs) > 1:
+        raise EventLogError(f"{directory}: {len(logs)} event logs, one expected")
+    files = [[log] if not log.is_dir() else list(_in_order(_parts(log))) for log in logs]
+    return files[0] if files else []
+
+
+def _in_order(parts: Mapping[int, Path]) -> Iterator[Path]:
+    return (parts[number] for number in sorted(parts))
 
 
 def _lines(path: Path) -> Iterator[bytes]:

@@ -130,6 +130,21 @@ def nodes_of(plan: Mapping[str, Any]) -> list[PlanNode]:
     return nodes
 
 
+def printed(plan: Mapping[str, Any]) -> str:
+    """Return the text of a ``sparkPlanInfo`` as Spark prints a plan, without wrappers."""
+    lines: list[str] = []
+    stack: list[tuple[Mapping[str, Any], int]] = [(plan, 0)]
+    while stack:
+        info, depth = stack.pop()
+        wraps = _CODEGEN.fullmatch(info["nodeName"]) or _WRAPPERS.fullmatch(info["nodeName"])
+        if not wraps:
+            branch = "   " * (depth - 1) + "+- " if depth else ""
+            lines.append(branch + " ".join(info["simpleString"].splitlines()))
+        below = depth if wraps else depth + 1
+        stack.extend((child, below) for child in reversed(info["children"]))
+    return "\n".join(lines)
+
+
 def _metrics(info: Mapping[str, Any]) -> dict[int, SqlMetric]:
     return {
         metric["accumulatorId"]: SqlMetric(metric["name"], metric["metricType"])

@@ -34,7 +34,8 @@ class Measurement(RunFacts):
     after ``warmup_batches`` to the end of the last data batch, so it has no JIT warm-up and no
     batches that only close windows. They are None if no such batch is left, or if the steady state
     is shorter than ``MIN_INTERVALS`` sampling intervals (or than as many gaps between the readings
-    at its edges).
+    at its edges). Of an application with several streaming queries, ``warmup_batches`` is how many
+    begin before each query has had its own.
 
     ``cpu_s_per_mevent`` is the metric of record: the executors' CPU-seconds per million events. If
     ``basis`` is steady, it is of the steady state; if application, of the whole life of the
@@ -111,7 +112,8 @@ def measure_series(
     Args:
         run: The result of the run.
         series: The CPU of the application on each host, as computed or as stored.
-        warmup_batches: How many data batches are left out of the steady state.
+        warmup_batches: How many data batches of each streaming query are left out of the steady
+            state.
         min_intervals: The least length of the steady state, in sampling intervals.
         executors: How many executors were asked for; None: any number is right.
         killed: Whether executors were killed on purpose, so that one may be lost.
@@ -123,6 +125,7 @@ def measure_series(
             cover the run.
     """
     _check_executors(run, series, executors, killed)
+    warm_up = run.warm_up(warmup_batches)
     wall_s = run.end - run.start
     jvms = sum(host.between(host.executors, run.start, run.end) for host in series)
     python = sum(host.between(host.python, run.start, run.end) for host in series)
@@ -137,7 +140,7 @@ def measure_series(
     steady_cpu = _cpu(series, window.start, window.end) if window else None
     per_application = application / run.input_rows * 1e6
     per_steady = steady_cpu / window.events * 1e6 if window and steady_cpu else None
-    durations = [batch.duration_ms for batch in _measured_batches(run.batches, warmup_batches)]
+    durations = [batch.duration_ms for batch in _measured_batches(run.batches, warm_up)]
     driver = [
         host.between(host.driver, run.start, run.end) for host in series if host.driver is not None
     ]
@@ -159,7 +162,7 @@ def measure_series(
         cpu_s_per_mevent=per_application if per_steady is None else per_steady,
         cpu_s_per_mevent_steady=per_steady,
         cpu_s_per_mevent_application=per_application,
-        warmup_batches=warmup_batches,
+        warmup_batches=warm_up,
         steady_events=window.events if window else None,
         steady_wall_s=window.end - window.start if window else None,
         steady_cpu_s=steady_cpu,
@@ -220,11 +223,11 @@ def steady_window(
     Args:
         run: The result of the run.
         series: The CPU of the application on each host.
-        warmup_batches: How many data batches are left out of the steady state.
+        warmup_batches: How many data batches of each streaming query are left out of it.
         min_intervals: Its least length, in sampling intervals.
     """
     data = data_batches(run.batches)
-    steady = data[warmup_batches:]
+    steady = data[run.warm_up(warmup_batches) :]
     rows = sum(batch.input_rows for batch in data)
     if not steady or not rows:
         return None

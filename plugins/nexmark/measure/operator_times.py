@@ -166,7 +166,8 @@ def repetition_parts(events: Path, result: Mapping[str, Any], measured: Measurem
             (batch for batch in batches if batch["phase"] == "data"), key=lambda batch: batch["id"]
         )
         batches, cpu_s = data[measured.warmup_batches :], measured.steady_cpu_s
-    log = read_event_log(events, [batch["id"] for batch in batches], measured.application_id)
+    keys = [(batch["run"], batch["batch"]) if "run" in batch else batch["id"] for batch in batches]
+    log = read_event_log(events, keys, measured.application_id)
     phases: defaultdict[str, float] = defaultdict(float)
     for batch in batches:
         for name, spent_ms in batch.get("steps_ms", {}).items():

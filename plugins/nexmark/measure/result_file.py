@@ -1,6 +1,7 @@
 """The result file of a query run (``run_query.py --result``, schema version 1), typed."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -30,7 +31,10 @@ Instant: TypeAlias = Annotated[float, BeforeValidator(_instant)]
 
 @dataclass(frozen=True)
 class ResultBatch:
-    """One micro-batch; ``start`` and ``end`` in epoch seconds, ``duration_ms`` from Spark."""
+    """One micro-batch; ``start`` and ``end`` in epoch seconds, ``duration_ms`` from Spark.
+
+    ``run`` is the run id of its streaming query, '' where the application has only one.
+    """
 
     number: Annotated[int, _at("id")]
     phase: str
@@ -38,6 +42,7 @@ class ResultBatch:
     end: Instant
     input_rows: int
     duration_ms: float
+    run: str = ""
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,23 @@ class RunResult(RunFacts):
         """The period in which all executors have to live: from the first data batch to the end."""
         batches = data_batches(self.batches)
         return batches[0].start if batches else self.start, self.end
+
+    def warm_up(self, batches: int) -> int:
+        """Return how many data batches come before every streaming query has had `batches`.
+
+        With one streaming query it is `batches`.
+        """
+        data = data_batches(self.batches)
+        had, left = Counter[str](), {batch.run for batch in data}
+        if len(left) < 2 or not batches:
+            return batches
+        for place, batch in enumerate(data):
+            if not left:
+                return place
+            had[batch.run] += 1
+            if had[batch.run] == batches:
+                left.discard(batch.run)
+        return len(data)
 
 
 _UNKNOWN = {"build": None, "digest": None, "digest_kind": None}

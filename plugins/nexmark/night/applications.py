@@ -27,7 +27,7 @@ from nexmark.engines.short_runs import C1, ClassArchive, checkpoint_confs
 from nexmark.flames.jfr import RECORDER
 from nexmark.model import PROFILED, Arm
 from nexmark.night.deployments import Deployment, Deployments
-from nexmark.night.kinds import kind_of
+from nexmark.night.kinds import kind_for, kind_of
 from nexmark.night.kinds.bounded import generator_arguments
 from nexmark.night.night_plan import Night
 from nexmark.night.private_confs import profile_confs, split
@@ -160,7 +160,7 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> R
     """Return a timed repetition, with Spark's event log kept."""
     directory = night.files.application(run)
     deployment = deployments.of(run.cluster_arm, run.query)
-    kind, arm = kind_of(night.workload), run.cluster_arm
+    kind, arm = kind_for(night, run.query), run.cluster_arm
     program = kind.program(night, run)
     application = _application(
         night, deployment, run.label, program.name, program.arguments, arm=arm
@@ -175,8 +175,15 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> R
         "spark.eventLog.compress": "true",
         "spark.eventLog.compression.codec": "zstd",
     }
+    shown, secret = split(all_confs)
+    changes = {
+        "confs": shown,
+        "secret_confs": {**application.secret_confs, **secret},
+        "java_class": program.java_class,
+        "job": run.query if run.query in night.jobs else None,
+    }
     return Repetition(
-        application=application.model_copy(update={"confs": all_confs}),
+        application=application.model_copy(update=changes),
         directories=(directory.path, *kind.directories(night, run), directory.events),
         run=run,
         outcome="ignored" if run.stage == PROFILED else "counts",
@@ -188,7 +195,7 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> R
 def _timed_confs(night: Night, deployments: Deployments, run: Run) -> dict[str, str]:
     """Return the JVM options of a timed application: the same for both arms, or none."""
     archives = {arm.build: _archive(night, arm) for arm in deployments.arms(run.query)}
-    starts = kind_of(night.workload).has_short_starts
+    starts = kind_for(night, run.query).has_short_starts
     fair = starts and all(archive.use() for archive in archives.values())
     build = deployments.of(run.cluster_arm, run.query).build
     options = {_DRIVER: " ".join(archives[build].use())} if fair else {}

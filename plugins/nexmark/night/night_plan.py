@@ -121,7 +121,14 @@ class Night(Model):
     def compares_verified_arms(self, query: str) -> bool:
         """Tell whether the baseline's rows say what is right: of a job without a reference."""
         job = self.jobs.get(query)
-        return job is not None and not job.is_proven and query in self.against
+        if job is None or job.application is not None:
+            return False
+        return not job.is_proven and query in self.against
+
+    def is_application(self, query: str) -> bool:
+        """Tell whether a query is an application of a person's own."""
+        job = self.jobs.get(query)
+        return job is not None and job.application is not None
 
     def baseline_dir(self, query: str) -> Path:
         """Return the output of the baseline's verification run of such a job."""

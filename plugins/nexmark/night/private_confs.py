@@ -48,7 +48,7 @@ def private_properties(
     if not planned and not of_connection:
         yield str(shared)
         return
-    confs = {**(of_connection or {}), **_secrets(application.engine, planned)}
+    confs = {**(of_connection or {}), **_secrets(application, planned)}
     _hide(confs, mask)
     lines = "".join(f"{name}={_value(value)}\n" for name, value in confs.items())
     private = application.private / f"{application.label.replace(' ', '-')}.conf"
@@ -69,15 +69,20 @@ def profile_confs(profile: str) -> dict[str, str]:
     return properties(profile_path(profile).read_text(encoding="utf-8"))
 
 
-def _secrets(engine: str, planned: Mapping[str, str]) -> dict[str, str]:
-    """Return the secrets behind the fingerprints in an engine's confs."""
-    known = load().engines.get(engine)
-    confs = {} if known is None else {name: known.conf.get(name, "") for name in planned}
+def _secrets(application: SparkApplication, planned: Mapping[str, str]) -> dict[str, str]:
+    """Return the secrets behind the fingerprints in the confs of an engine, and of a job."""
+    config = load()
+    engine, job = config.engines.get(application.engine), config.jobs.get(application.job or "")
+    of_job = job.application.confs if job and job.application else {}
+    known = {**(engine.conf if engine else {}), **of_job}
+    confs = {name: known.get(name, "") for name in planned}
     now = fingerprinted(confs)
     for name, value in planned.items():
         if now.get(name) != value:
+            file = f"jobs/{application.job}.yaml" if name in of_job else "engines.yaml"
+            whose = application.job if name in of_job else application.engine
             raise NexmarkError(
-                f"include/conf/engines.yaml: {name} of {engine} is not what it was when the night "
+                f"include/conf/{file}: {name} of {whose} is not what it was when the night "
                 "was planned; start the DAG run again"
             )
     return confs

@@ -6,6 +6,8 @@ is submitted (`read_submission`). The kinds say what happens around an applicati
     events          writes the events of the verification runs for the reference
     verifications   verifies all queries of the night in one application
     verification    verifies one query, unless the application before has done so
+    no verification stands for the verification of an application of a person's own: its
+                    repetitions are compared
     repetition      is timed; `outcome` says whether it counts, or is only for flame graphs
     next turn       stands for the next submission of a file of turns
     nothing         there is nothing to submit, and the task is skipped
@@ -29,6 +31,8 @@ class SparkApplication(Model):
     Attributes:
         label: what messages, its checkpoint and Spark's master call it.
         program: the path of the program.
+        java_class: the main class of a JAR.
+        job: the job of a person's own that has secrets of its own, if it is one.
         profile: the conf profile, whose properties file it gets.
         confs: more Spark confs, which all may see.
         secret_confs: fingerprints; what stands behind them is put into a file below `private`.
@@ -49,6 +53,8 @@ class SparkApplication(Model):
     kafka: str | None = None
     engine: str
     private: Path
+    java_class: str | None = None
+    job: str | None = None
 
     @property
     def name(self) -> str:
@@ -143,6 +149,12 @@ class QueryVerification(Submission):
         return self.query
 
 
+class NoVerification(Model):
+    """There is nothing to verify before an application of a person's own is timed."""
+
+    kind: Literal["no verification"] = "no verification"
+
+
 class Repetition(Submission):
     """A timed application.
 
@@ -210,7 +222,13 @@ class NothingToSubmit(Model):
 
 
 AnySubmission = (
-    EventDump | SharedVerification | QueryVerification | Repetition | NextTurn | NothingToSubmit
+    EventDump
+    | SharedVerification
+    | QueryVerification
+    | NoVerification
+    | Repetition
+    | NextTurn
+    | NothingToSubmit
 )
 _ANY: TypeAdapter[AnySubmission] = TypeAdapter(
     Annotated[AnySubmission, Field(discriminator="kind")]

@@ -84,9 +84,10 @@ def plan_together(night: Night, deployment: Deployment) -> AnySubmission:
     from nexmark.expectations.suites import check_added
 
     check_added(night.queries, night.jobs)
-    if len(night.queries) < 2:
-        return NothingToSubmit(reason="the night has one query, whose own task verifies it")
-    alone = {query: verify_submission(night, deployment, query) for query in night.queries}
+    verified = [query for query in night.queries if not night.is_application(query)]
+    if len(verified) < 2:
+        return NothingToSubmit(reason="no two queries are to be verified: each has its own task")
+    alone = {query: verify_submission(night, deployment, query) for query in verified}
     queries = {
         query: SharedQuery(arguments=each.application.arguments, directories=each.directories)
         for query, each in alone.items()
@@ -168,7 +169,7 @@ def verify(night: Night, query: str) -> Verification:
     from nexmark.expectations.suites import validate, validate_boundary
 
     if job := night.jobs.get(query):
-        return _verify_own(night, job)
+        return _verify_own(night, job) if job.application is None else _by_repetitions(job)
     how = (night.files.data_docs, verify_sink(query))
     made = _outcome(validate, query, night.verified_dir(query), night.events_dir, *how)
     return _both(made, _outcome(validate_boundary, query, night.boundary_dir(query), *how))
@@ -190,6 +191,12 @@ def _verify_own(night: Night, job: Job) -> Verification:
         return made
     boundary = _outcome(validate_own_boundary, job, night.boundary_dir(job.name), docs)
     return _both(made, boundary)
+
+
+def _by_repetitions(job: Job) -> Verification:
+    """Return what can be said of an application before it is timed: nothing is proven."""
+    compared = bool(job.application and job.application.output)
+    return Verification(success=True, statistics={"proven": 0, "compared": int(compared)})
 
 
 def _both(made: Verification, boundary: Verification) -> Verification:
@@ -226,6 +233,9 @@ def result_line(query: str, verification: Verification) -> str:
         return f"{query} is wrong: {' | '.join(verification.failures)}"
     statistics = verification.statistics
     rows, more = (statistics.get(name) for name in ("rows", "boundary_rows"))
+    if "compared" in statistics:
+        by = "the rows that it writes" if statistics["compared"] else "its exit code alone"
+        return f"{query}: is an application of your own: repetitions are judged by {by}"
     if statistics.get("proven") == 0:
         agree = "the builds agree" if statistics.get("arms") == 2 else "two runs agree"
         remedy = "add a reference to the job to prove its rows"

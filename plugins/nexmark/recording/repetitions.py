@@ -26,7 +26,7 @@ from pydantic import BaseModel, JsonValue
 
 from nexmark.errors import NexmarkError
 from nexmark.model import TASK_CPU, Arm, grouped
-from nexmark.night.kinds import kind_of
+from nexmark.night.kinds import kind_for
 from nexmark.night.night_plan import Night
 from nexmark.night.run_directory import Json, Run
 from nexmark.night.verification import Verification
@@ -81,17 +81,17 @@ class Expected:
 
 
 def faults(
-    events: int, produced: Mapping[_Key, Produced], expected: Expected | None
+    events: int | None, produced: Mapping[_Key, Produced], expected: Expected | None
 ) -> dict[_Key, str]:
     """Return the problem of each wrong repetition in one line, by its key.
 
-    `events` is the number of events of the workload. `expected` is the right output; None to take
-    the output of most repetitions.
+    `events` is the number of events of the workload; None if any number is right. `expected` is the
+    right output; None to take the output of most repetitions.
     """
     problems = {
         key: f"read {each.input_rows} of {events} events"
         for key, each in produced.items()
-        if each.input_rows != events
+        if events not in (None, each.input_rows)
     }
     whole = {
         key: each
@@ -171,7 +171,7 @@ def _wrong(
         verification: The outcome of the expectations; None if there is none.
         store: The results database, for the accepted baseline.
     """
-    if not kind_of(night.workload).compares_digests:
+    if not kind_for(night, query).compares_digests:
         return {}
     runs = [run for run in results if run.arm != Arm.SLOWED]
     problems: dict[Run, str] = {}
@@ -181,8 +181,22 @@ def _wrong(
         expected = _verified(night, query, first, verification)
         expected = expected or _accepted(night, query, first, store)
         produced = {run: outputs[run].produced for run in same}
-        problems |= faults(night.workload.size_of(query).events, produced, expected)
+        problems |= faults(_events(night, query, produced), produced, expected)
     return problems
+
+
+def _events(night: Night, query: str, produced: Mapping[Run, Produced]) -> int | None:
+    """Return how many rows each repetition has to have read; None if they may differ.
+
+    Nobody knows the rows of an application before it has run. It has to read as many in every
+    repetition, since its CPU time is divided by them, unless it is stopped after some batches.
+    """
+    if not night.is_application(query):
+        return night.workload.size_of(query).events
+    application = night.jobs[query].application
+    if application is None or application.batches is not None:
+        return None
+    return Counter(each.input_rows for each in produced.values()).most_common(1)[0][0]
 
 
 def _verified(
@@ -284,7 +298,7 @@ def _measured(
 
     directory = night.files.application(run)
     path, events = directory.result_file, directory.events
-    kind = kind_of(night.workload)
+    kind = kind_for(night, run.query)
     unmeasured = RepetitionRecord(
         night.name,
         run.query,
@@ -356,7 +370,7 @@ def measured(
         executors=night.cluster.executors,
         warmup_batches=night.workload.warmup_batches,
         min_intervals=MIN_INTERVALS,
-        killed=kind_of(night.workload).loses_executors(night),
+        killed=kind_for(night, result.query).loses_executors(night),
         work=work,
     )
 

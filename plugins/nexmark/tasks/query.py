@@ -12,10 +12,17 @@ from nexmark.night.applications import (
     verify_submission,
 )
 from nexmark.night.deployments import Deployments
+from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import say
 from nexmark.night.night_runs import first_runs
 from nexmark.night.run_directory import Json, TurnFile, failure_kept
-from nexmark.night.submission import NextTurn, Repetition, written
+from nexmark.night.submission import (
+    NextTurn,
+    NoVerification,
+    QueryVerification,
+    Repetition,
+    written,
+)
 from nexmark.night.verification import plan_together, result_line, take, verify
 from nexmark.recording.night_records import record_group, results
 from nexmark.sampling import sampler_processes
@@ -54,13 +61,22 @@ def plan(query: str) -> list[dict[str, Json]]:
     with failing(NexmarkError), failure_kept(directory):
         heal(night, query)
         deployments = Deployments.read(night)
-        alone = verify_submission(night, deployments.candidate, query)
-        beside = baseline_verification(night, deployments, query)
-        alone = alone.model_copy(update={"baseline": beside})
+        alone = _verification(night, deployments, query)
         get_current_context()["ti"].xcom_push(key=VERIFY_KEY, value=written(alone))
         runs = first_runs(night, query)
         submissions = [repetition_submission(night, deployments, run) for run in runs]
         return in_turn(directory.turns, submissions)
+
+
+def _verification(
+    night: Night, deployments: Deployments, query: str
+) -> QueryVerification | NoVerification:
+    """Return the run that verifies a query alone, with the baseline's if there is one."""
+    if night.is_application(query):
+        return NoVerification()
+    alone = verify_submission(night, deployments.candidate, query)
+    beside = baseline_verification(night, deployments, query)
+    return alone.model_copy(update={"baseline": beside})
 
 
 def in_turn(turns: TurnFile, submissions: Sequence[Repetition]) -> list[dict[str, Json]]:

@@ -1,7 +1,8 @@
-"""Cut a real event log down to what `nexmark.measure.event_log` reads: trim.py REPETITION TARGET.
+"""Cut a real event log down to what `nexmark.measure` reads: trim.py REPETITION TARGET [PATH].
 
-REPETITION is the directory of a timed repetition (`result.json`, `events/`). Whole events are left
-out, and of those that stay the fields that are not read; nothing is changed.
+REPETITION is the directory of a timed repetition (`events/`, `result.json` if it has one). Whole
+events are left out, and of those that stay the fields that are not read; nothing is changed but
+PATH, which becomes `/data`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import zstandard
 
 _RESULT = ("query", "spark_version", "application_id", "batches")
 _CUT = 60
+_STREAMING = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 
 
 def plan(info: dict[str, Any]) -> dict[str, Any]:
@@ -34,16 +36,20 @@ def stage(info: dict[str, Any]) -> dict[str, Any]:
 
 def trimmed(event: dict[str, Any]) -> dict[str, Any] | None:
     kept = {"Event": event["Event"]}
+    if event["Event"].startswith(_STREAMING):
+        return event
     match event["Event"].rsplit(".", 1)[-1]:
         case "SparkListenerLogStart" | "SparkListenerApplicationStart":
             return event
         case "SparkListenerApplicationEnd" | "SparkListenerDriverAccumUpdates":
             return event
+        case "SparkListenerEnvironmentUpdate":
+            return kept | {"Spark Properties": event["Spark Properties"]}
         case "SparkListenerSQLExecutionStart":
             number = {x: event[x] for x in ("executionId", "description")}
             return kept | number | {"sparkPlanInfo": plan(event["sparkPlanInfo"])}
         case "SparkListenerJobStart":
-            names = ("streaming.sql.batchId", "spark.sql.execution.id")
+            names = ("streaming.sql.batchId", "spark.sql.execution.id", "spark.jobGroup.id")
             properties = {x: event["Properties"][x] for x in names}
             return kept | {
                 "Properties": properties,
@@ -60,24 +66,26 @@ def trimmed(event: dict[str, Any]) -> dict[str, Any] | None:
     return None
 
 
-def main(repetition: Path, target: Path) -> None:
+def main(repetition: Path, target: Path, path: str = "/data") -> None:
     (log,) = (repetition / "events").iterdir()
     files = sorted(log.glob("events_*")) if log.is_dir() else [log]
     lines = []
     for file in files:
         with file.open("rb") as stream:
-            text = (
-                zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True).read()
-            )
-        events = (trimmed(json.loads(line)) for line in text.splitlines())
+            whole = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
+            written = whole.read().splitlines()
+        events = (trimmed(json.loads(line)) for line in written)
         lines += [json.dumps(x, separators=(",", ":")) + "\n" for x in events if x]
     made = target / "events" / files[0].relative_to(repetition / "events")
     made.parent.mkdir(parents=True)
-    made.write_bytes(zstandard.ZstdCompressor(19).compress("".join(lines).encode()))
+    text = "".join(lines).replace(path, "/data")
+    made.write_bytes(zstandard.ZstdCompressor(19).compress(text.encode()))
+    if not (repetition / "result.json").exists():
+        return
     result = json.loads((repetition / "result.json").read_text())
     result = {name: result[name] for name in _RESULT}
     (target / "result.json").write_text(json.dumps(result, separators=(",", ":")) + "\n")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]), *sys.argv[3:])

@@ -107,8 +107,11 @@ def test_the_cluster_gets_the_statements_and_what_they_are_for() -> None:
         (YAML + "output_mode: upsert\n", r"busy.yaml:4: output_mode: must be 'append', 'update'"),
         (YAML + "name: other\n", r"busy.yaml:4: name: is 'other', and the file is busy.yaml"),
         (YAML + "expectations: busy.sql\n", r"busy.sql:1: "),
-        ("tables: nexmark\n", r"busy.yaml:1: a job is in sql or in python: neither is given; add"),
-        (YAML + "python: a.py:b\n", r"a job is in sql or in python: both are given; keep one"),
+        (
+            "tables: nexmark\n",
+            r"busy.yaml:1: a job is in sql, in python or an application: none is given; add",
+        ),
+        (YAML + "python: a.py:b\n", r"or an application: sql and python are given; keep one"),
         ("tables: nexmark\npython: a.py\n", r"busy.yaml:2: python: 'a.py' is not FILE:FUNCTION"),
         (YAML + "py_files: [a.py]\n", r"busy.yaml:4: py_files: py_files belongs to python; remove"),
         ("tables: nexmark\nsql: busy.sql\nkey: [a, a]\n", r"busy.yaml:3: key: 'a' is listed twice"),

@@ -240,6 +240,12 @@ class TestIdentity:
     def test_a_driver_tells_its_result_file(self, option: list[bytes]) -> None:
         assert identify([b"java", DRIVER, b"run_query.py", *option]).label == "r.json"
 
+    def test_an_application_of_a_person_is_known_by_a_conf(self) -> None:
+        """It may have an argument `--result` of its own."""
+        conf = [b"--conf", b"spark.nexmark.label=/runs/r.json"]
+        arguments = [b"java", DRIVER, *conf, b"orders.py", b"--result", b"own.json"]
+        assert identify(arguments).label == "/runs/r.json"
+
     def test_other_arguments_stay_secret(self) -> None:
         program = identify([b"java", DRIVER, b"--conf", b"spark.authenticate.secret=s3cret"])
         assert "s3cret" not in str(program)

@@ -26,10 +26,11 @@ Ready = Callable[[Sequence[str], Mapping[str, str]], Callable[[], object]]
 
 
 class JobProgram(Model):
-    """A program of the jobs, by its file name, and its arguments."""
+    """A program of the jobs, by its file name, and its arguments; a JAR has a main class."""
 
     name: str
     arguments: tuple[str, ...]
+    java_class: str | None = None
 
 
 class NightKind(Protocol):

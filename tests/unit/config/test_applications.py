@@ -1,0 +1,152 @@
+"""An application of a person's own in a job: what is read, and what one line says is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nexmark.config import ConfigError, load, load_jobs
+from nexmark.night.kinds import kind_for
+from nexmark.night.make_night import make_night
+from nexmark.night.night_plan import Night
+from nexmark.night.run_directory import Run
+from nexmark.secrets import hidden_arguments
+
+SCRIPT = """application:
+  main: orders.py
+  args: ["{{ input }}", "{{ output }}", "{{checkpoint}}/x", "--token=hunter2hunter2"]
+  input: /data/orders
+  output: {counts: parquet, large: json}
+  confs: {spark.sql.shuffle.partitions: 3, spark.hadoop.fs.s3a.secret.key: hunter3hunter3}
+  ends: when the input is read
+"""
+ENGINE = "spark-4.3.0"
+
+
+@pytest.fixture(autouse=True)
+def own_conf(conf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEXMARK_CONF", str(conf))
+    monkeypatch.setenv("NEXMARK_HOME", str(tmp_path / "home"))
+
+
+def write(conf: Path, text: str = SCRIPT) -> None:
+    (conf / "jobs").mkdir(exist_ok=True)
+    (conf / "jobs" / "orders.py").write_text("print('a script')\n")
+    (conf / "jobs" / "orders.jar").write_bytes(b"PK")
+    (conf / "jobs" / "orders.yaml").write_text(text)
+
+
+def planned(conf: Path, **params: object) -> Night:
+    night = make_night(load(conf), ENGINE, "d", "r", {"queries": "orders,q5", **params})
+    return Night.model_validate_json(night.model_dump_json())
+
+
+def test_the_plan_of_a_night_has_no_secret_of_an_application(conf: Path) -> None:
+    write(conf)
+    night = planned(conf)
+    assert "hunter" not in night.model_dump_json()
+    assert kind_for(night, "orders") is not kind_for(night, "q5")
+
+
+def test_a_repetition_has_places_of_its_own(conf: Path) -> None:
+    write(conf)
+    night = planned(conf)
+    first, second = (Run(query="orders", number=number) for number in (1, 2))
+    kind = kind_for(night, "orders")
+    source, output, checkpoint, secret = kind.program(night, first).arguments
+    assert source == "/data/orders"
+    assert checkpoint.endswith("/orders/rep-1/own/checkpoint/x")
+    assert Path(output).is_relative_to(night.directory)
+    assert output != kind.program(night, second).arguments[1]
+    assert Path(output).parent in kind.directories(night, first)
+    assert secret.startswith("--token=***")
+    assert kind.program(night, first).name == "own/orders/orders.py"
+
+
+def test_the_conf_of_a_night_that_tests_it_goes_before_that_of_the_application(conf: Path) -> None:
+    name = "spark.sql.shuffle.partitions"
+    write(conf)
+    night = planned(conf, candidate_conf={name: "5"})
+    candidate, baseline = (
+        kind_for(night, "orders").confs(night, Run(query="orders", number=1, arm=arm))
+        for arm in ("candidate", "baseline")
+    )
+    assert (candidate[name], baseline[name]) == ("5", "3")
+
+
+def test_another_script_or_other_arguments_are_another_formulation(conf: Path) -> None:
+    found = set()
+    for text in (SCRIPT, SCRIPT.replace("/x", "/y"), SCRIPT.replace("3,", "4,")):
+        write(conf, text)
+        found.add(load_jobs()["orders"].formulation)
+    (conf / "jobs" / "orders.py").write_text("print('another')\n")
+    found.add(load_jobs()["orders"].formulation)
+    assert len(found) == 4
+
+
+def test_the_cluster_is_given_the_file_as_it_is_and_as_it_was_planned(conf: Path) -> None:
+    write(conf)
+    job = load_jobs()["orders"]
+    assert job.files() == {"orders/orders.py": b"print('a script')\n"}
+    (conf / "jobs" / "orders.py").write_text("print('another')\n")
+    with pytest.raises(ConfigError, match=r"orders.py: is not what it was"):
+        job.files()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "  ends: when the input is read\n",
+            "",
+            "ends: nobody can tell when it has read enough; write",
+        ),
+        ("when the input is read", "at noon", "'at noon' is not known; write itself, after N"),
+        ("when the input is read", "after 5 batches", "output.*its rows differ from run to run"),
+        ("orders.py", "order.py", "there is no file .*order.py"),
+        ("orders.py", "orders.jar", "class.*is missing: name its main class"),
+        ("  main: orders.py", "  main: orders.py\n  class: a.B", "class.*belongs to a JAR"),
+        ("{{ input }}", "{{ inputs }}", "inputs.* is not known; did you mean 'input'"),
+        ("  input: /data/orders\n", "", "input.*is missing; give both, or neither"),
+        ('"{{ output }}", ', "", "output.*is given and .* is in no argument"),
+        ("{counts: parquet", "{../counts: parquet", "is no path below"),
+        ("spark.sql.shuffle.partitions", "spark.master", "spark.master is set by the benchmark"),
+        (
+            "--token=",
+            '--token", "',
+            "args: the value of --token is a secret, .*; write --token=VALUE",
+        ),
+        (
+            "application:",
+            "sql: x.sql\ntables: nexmark\napplication:",
+            "sql and application are given; keep one",
+        ),
+        ("application:", "key: [a]\napplication:", "key: key belongs to sql and python; remove it"),
+    ],
+)
+def test_a_mistake_is_told_in_one_line(conf: Path, old: str, new: str, said: str) -> None:
+    assert old in SCRIPT
+    write(conf, SCRIPT.replace(old, new))
+    with pytest.raises(ConfigError, match=said) as error:
+        load_jobs()
+    assert "\n" not in str(error.value)
+    assert "orders.yaml" in str(error.value)
+
+
+def test_a_number_of_batches_needs_no_output(conf: Path) -> None:
+    text = SCRIPT.replace("  output: {counts: parquet, large: json}\n", "")
+    write(conf, text.replace("when the input is read", "after 1 batch"))
+    application = load_jobs()["orders"].application
+    assert application is not None
+    assert application.batches == 1
+    assert not application.ends_itself
+
+
+def test_arguments_keep_what_is_no_secret(tmp_path: Path) -> None:
+    given = ["--password=hunter2", "a=b", "plain", "jdbc:x://me:hunter3@host/db", ""]
+    shown, hidden = hidden_arguments(given)
+    assert hidden == ["hunter2", "jdbc:x://me:hunter3@host/db"]
+    assert shown[1:3] == ["a=b", "plain"]
+    assert shown[4] == ""
+    assert "hunter" not in " ".join(shown)
