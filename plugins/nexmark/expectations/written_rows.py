@@ -46,7 +46,7 @@ class _File:
 
 
 def written_rows(output: Path, formats: Mapping[str, str]) -> WrittenRows:
-    """Return the rows below `output`; OutputError if there are no files, or they cannot be read.
+    """Return the rows below `output`; OutputError for a path that is missing or cannot be read.
 
     Args:
         output: the directory that `{{ output }}` stood for.
