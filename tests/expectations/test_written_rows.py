@@ -113,9 +113,24 @@ def test_the_header_of_csv_files_is_no_row(tmp_path: Path) -> None:
     lines(tmp_path / "one" / "b.csv", "id", "2")
     lines(tmp_path / "two" / "a.csv", "2")
     lines(tmp_path / "two" / "b.csv", "1")
-    one, two = (written_rows(tmp_path / name, {".": "csv"}) for name in ("one", "two"))
+    one = written_rows(tmp_path / "one", {".": "csv with header"})
+    two = written_rows(tmp_path / "two", {".": "csv"})
     assert one == two
     assert one.rows == 2
+
+
+def test_every_line_of_csv_files_without_a_header_is_a_row(tmp_path: Path) -> None:
+    """Files that begin with the same row: this row counts."""
+    lines(tmp_path / "one" / "a.csv", "1", "2")
+    lines(tmp_path / "one" / "b.csv", "1", "3")
+    lines(tmp_path / "two" / "a.csv", "1", "1", "2", "3")
+    one, two = (written_rows(tmp_path / name, {".": "csv"}) for name in ("one", "two"))
+    assert one == two
+    assert one.rows == 4
+
+
+def _empty(directory: Path) -> None:
+    lines(directory / "a.json")
 
 
 def _missing(directory: Path) -> None:
@@ -141,6 +156,7 @@ def _no_parquet(directory: Path) -> None:
 @pytest.mark.parametrize(
     ("write", "below", "kind", "said"),
     [
+        (_empty, ".", "json", r"out: has no rows, so builds cannot be compared; correct output"),
         (_missing, "count", "json", r"count: was not written; out has counts"),
         (_compressed, ".", "json", r"a.json.zstd: cannot be read; write json without compression"),
         (_vectors, ".", "delta", r"has deletion vectors; set delta.enableDeletionVectors to false"),

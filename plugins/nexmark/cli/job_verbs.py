@@ -56,9 +56,9 @@ def check(name: _Name, engine: option.Engine = None) -> int:
 
     chosen = pick("job", name, load().jobs)
     if chosen.application is not None:
-        from nexmark.jobs.application_check import told, unreadable
+        from nexmark.jobs.application_check import description, unreadable
 
-        for line in (*told(chosen.name, chosen.application), *(wrong := unreadable(chosen))):
+        for line in (*description(chosen.name, chosen.application), *(wrong := unreadable(chosen))):
             show_line(line)
         return 1 if wrong else 0
     work = paths.home() / "job-check" / name

@@ -20,7 +20,7 @@ _BATCHES = re.compile(r"after ([1-9][0-9]{0,6}) batch(?:es)?")
 _TEMPLATE = re.compile(r"\{\{\s*(.*?)\s*\}\}")
 _CLASS = r"^[A-Za-z_$][\w$]*(\.[A-Za-z_$][\w$]*)*$"
 
-OutputFormat: TypeAlias = Literal["parquet", "json", "csv", "delta"]
+OutputFormat: TypeAlias = Literal["parquet", "json", "csv", "csv with header", "delta"]
 
 
 def _ends(value: str) -> str:

@@ -2,8 +2,8 @@
 
 The digest does not depend on the order of rows, nor on how they are spread over files. It is the
 sum of the first halves of the MD5 of each row, modulo 2^64. A row is the JSON of its columns
-(Parquet, Delta), or its line (JSON, CSV), after its path below the output and its partition. Where
-all of several CSV files begin with the same line, that line is their header, and no row.
+(Parquet, Delta), or its line (JSON, CSV), after its path below the output and its partition. The
+first line of each file is no row where the format is "csv with header".
 
 The files of a sink of Spark's are those that its log names, and the files of a Delta table those
 that its own log has not removed. So what a stopped query has left behind does not count.
@@ -46,7 +46,7 @@ class _File:
 
 
 def written_rows(output: Path, formats: Mapping[str, str]) -> WrittenRows:
-    """Return the rows below `output`; OutputError for a path that is missing or cannot be read.
+    """Return the rows below `output`; OutputError for a path that is missing, or without any row.
 
     Args:
         output: the directory that `{{ output }}` stood for.
@@ -58,6 +58,9 @@ def written_rows(output: Path, formats: Mapping[str, str]) -> WrittenRows:
         files = list(_files(directory, kind))
         count, added = (_of_parquet if kind in _PARQUET else _of_lines)(below, kind, files)
         rows, total = rows + count, total + added
+    if rows == 0:
+        names = ", ".join(str(output / below) for below in formats)
+        raise OutputError(f"{names}: has no rows, so builds cannot be compared; correct output")
     return WrittenRows(rows, format(total % (1 << 64), "016x"))
 
 
@@ -157,14 +160,11 @@ def _of_parquet(below: str, kind: str, files: Iterable[_File]) -> tuple[int, int
 
 def _of_lines(below: str, kind: str, files: Iterable[_File]) -> tuple[int, int]:
     """Return the number of lines in files, and the sum of their hashes."""
-    contents = [(file.partition, _lines(file.path, kind)) for file in files]
-    filled = [lines for _, lines in contents if lines]
-    headers = {lines[0] for lines in filled}
-    skipped = int(kind == "csv" and len(filled) > 1 and len(headers) == 1)
+    suffix, _, header = kind.partition(" ")
     rows = total = 0
-    for partition, lines in contents:
-        prefix = _prefix(below, partition).encode()
-        for line in lines[skipped:]:
+    for file in files:
+        prefix = _prefix(below, file.partition).encode()
+        for line in _lines(file.path, suffix)[1 if header else 0 :]:
             rows += 1
             total += int.from_bytes(hashlib.md5(prefix + line, usedforsecurity=False).digest()[:8])
     return rows, total

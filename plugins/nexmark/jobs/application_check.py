@@ -8,7 +8,7 @@ from nexmark.config.application_models import JobApplication
 from nexmark.secrets import hidden_arguments, shown_confs
 
 
-def told(name: str, application: JobApplication) -> list[str]:
+def description(name: str, application: JobApplication) -> list[str]:
     """Return what runs, how it ends, and by what it is right, a line each."""
     arguments, _ = hidden_arguments(application.args)
     main = " ".join(filter(None, [application.file_name, application.java_class]))

@@ -294,11 +294,15 @@ class _Following:
                 f"{self.label}: wrote no event log; leave spark.eventLog and spark.master to"
                 " spark-submit, and make a Spark session"
             )
-        if self._killed or not self.log.ended:
-            what = f"did not end within {_GRACE_S:.0f} s" if self._killed else "was cut off"
+        if self._killed:
             raise StreamingLogError(
-                f"{self.label}: {what} when it was stopped, so its event log is not whole; let"
-                " SIGTERM end it"
+                f"{self.label}: did not end within {_GRACE_S:.0f} s of SIGTERM, so its event log"
+                " is not whole; let SIGTERM end it"
+            )
+        if not self.log.ended:
+            raise StreamingLogError(
+                f"{self.label}: ended and did not stop Spark, so its event log is not whole; let"
+                " it end by itself or by SIGTERM, not by SIGKILL"
             )
         failed = [stream for stream in self.log.streams.values() if stream.error]
         if failed and not self.stopped.is_set():
