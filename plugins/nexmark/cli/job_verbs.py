@@ -56,11 +56,12 @@ def check(name: _Name, engine: option.Engine = None) -> int:
 
     chosen = pick("job", name, load().jobs)
     if chosen.application is not None:
-        from nexmark.jobs.application_check import description, unreadable
+        from nexmark.jobs.application_check import description
 
-        for line in (*description(chosen.name, chosen.application), *(wrong := unreadable(chosen))):
+        missing = chosen.missing_input()
+        for line in filter(None, [*description(chosen.name, chosen.application), missing]):
             show_line(line)
-        return 1 if wrong else 0
+        return 1 if missing else 0
     work = paths.home() / "job-check" / name
     return checked_in(work, chosen, option.on_stderr, lambda made: _checked(made, chosen, engine))
 

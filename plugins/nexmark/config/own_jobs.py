@@ -182,6 +182,14 @@ class Job(Model):
         texts |= {"job.json": json.dumps(described, indent=1) + "\n", self.file: self.text}
         return {f"{self.name}/{name}": text.encode() for name, text in texts.items()}
 
+    def missing_input(self) -> str:
+        """Return a line if the input of an application is a path that this machine has not."""
+        path = self.application.input if self.application else None
+        if path is None or not path.startswith("/") or Path(path).exists():
+            return ""
+        file = display(paths.conf_dir() / FOLDER / f"{self.name}.yaml")
+        return f"{file}: input: {path} is not on this machine; correct the path"
+
     def _main(self) -> bytes:
         """Return the content of the script or of the JAR."""
         assert self.application is not None

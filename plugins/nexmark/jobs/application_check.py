@@ -1,9 +1,5 @@
 """What a night will do with an application of a person's own, before it has run once."""
 
-from collections.abc import Sequence
-from pathlib import Path
-
-from nexmark.config import Job
 from nexmark.config.application_models import JobApplication
 from nexmark.secrets import hidden_arguments, shown_confs
 
@@ -31,11 +27,3 @@ def _right(application: JobApplication) -> str:
         return "by its exit code alone; name its output, and the rows of the builds are compared"
     written = ", ".join(f"{below} ({kind})" for below, kind in application.output.items())
     return f"by its exit code, and by a digest of the rows in {written}"
-
-
-def unreadable(job: Job) -> Sequence[str]:
-    """Return a line if the input is a path of this machine that is not there."""
-    source = job.application.input if job.application else None
-    if source is None or not source.startswith("/") or Path(source).exists():
-        return []
-    return [f"input: {source} is not on this machine; correct the path"]

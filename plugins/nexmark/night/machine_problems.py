@@ -34,6 +34,7 @@ def find_problems(night: Night) -> Iterator[str]:
     if isinstance(night.cluster, EmbeddedCluster):
         for arm in night.arms:
             yield from night.clusters[arm].problems()
+        yield from filter(None, (job.missing_input() for job in night.jobs.values()))
     yield from kind_of(night.workload).problems(night)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from nexmark.config import ConfigError, load, load_jobs
 from nexmark.night.kinds import kind_for
+from nexmark.night.machine_problems import find_problems
 from nexmark.night.make_night import make_night
 from nexmark.night.night_plan import Night
 from nexmark.night.run_directory import Run
@@ -47,6 +48,16 @@ def test_the_plan_of_a_night_has_no_secret_of_an_application(conf: Path) -> None
     night = planned(conf)
     assert "hunter" not in night.model_dump_json()
     assert kind_for(night, "orders") is not kind_for(night, "q5")
+
+
+def test_an_input_that_is_not_there_is_said_before_a_night_starts(
+    conf: Path, tmp_path: Path
+) -> None:
+    said = "jobs/orders.yaml: input: /data/orders is not on this machine; correct the path"
+    write(conf)
+    assert any(problem.endswith(said) for problem in find_problems(planned(conf)))
+    write(conf, SCRIPT.replace("/data/orders", str(tmp_path)))
+    assert not any("input:" in problem for problem in find_problems(planned(conf)))
 
 
 def test_a_repetition_has_places_of_its_own(conf: Path) -> None:
