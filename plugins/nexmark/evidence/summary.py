@@ -128,8 +128,9 @@ def _what(night: NightRow, rows: Sequence[Row], suite: Verdict | None) -> str:
     if not any(row.value for row in rows):
         return "NIGHT NOT JUDGED: no verdict is recorded."
     if why := nothing_compared(rows, suite):
-        right = sum(row.result == "right" for row in rows)
-        return f"NOTHING COMPARED: {why}; {right} of {len(rows)} results are right."
+        right, agree = (sum(row.result == result for row in rows) for result in ("right", "agrees"))
+        others = f", {agree} {'agrees' if agree == 1 else 'agree'}" if agree else ""
+        return f"NOTHING COMPARED: {why}; {right} of {len(rows)} results are right{others}."
     parts = []
     if known := [row for row in rows if row.accepted]:
         parts.append(f"{len(known)} known and accepted ({_names(known)})")

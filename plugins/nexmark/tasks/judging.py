@@ -111,7 +111,7 @@ def _ending(rows: "Sequence[Verdict]") -> str:
     count = len({row.query for row in rows})
     if not any(row.ratio for row in rows) and {row.value for row in rows} == {Value.NO_BASELINE}:
         reasons = " | ".join(dict.fromkeys(row.reason for row in rows))
-        return f"nothing was compared: {reasons[:300]}; all {count} results are right"
+        return f"nothing was compared: {reasons[:300]}; all {count} queries there, no result wrong"
     open_ = [row.query for row in rows if row.decides and row.value == Value.UNDECIDED]
     undecided = f"; undecided: {', '.join(open_)}" if open_ else ""
     green = "the night is green: no regression, no wrong result"

@@ -126,6 +126,10 @@ class TestRows:
         report = make_report(store, RUN)
         assert report.rows[0].result == "agrees"
         assert "0/1 right, 1 agree" in report_text(report)
+        verdicts = [by_bounds("busy", Value.NO_BASELINE, "no accepted baseline")]
+        store.record_verdicts(RUN, verdicts)
+        said = "no accepted baseline; 0 of 1 results are right, 1 agrees."
+        assert make_report(store, RUN).lines[0] == f"NOTHING COMPARED: {said}"
         page = query_evidence(store, store.night(RUN), "busy")
         text = standalone("query.html", draw=False, page=page, charts=[], over_time=[])
         assert "Arms agree; not proven: the job has no reference." in text
