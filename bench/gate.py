@@ -17,13 +17,17 @@ from __future__ import annotations
 import argparse
 import copy
 import math
+import multiprocessing
 import re
+import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing.pool import Pool
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 import numpy as np
 
@@ -373,27 +377,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     rounds = ", ".join(map(str, rules.rounds))
     print(f"gate version {rules.version}: {QUERIES} queries, rounds of {rounds} pairs")
     print(f"about {options.nights} quiet nights each, seed {options.seed}\n")
-    print("\n".join(_head()), flush=True)
-    reached: list[GateBar] = []
-    for tally in _tallies(rules, options.nights, options.seed):
-        print(_line(tally), flush=True)
-        if tally.world == BAR_WORLD:
-            reached += bars(tally)
-        if tally.world in {world.name for world in HAPPENING}:
-            reached += bar_of_world(tally)
-    print(_head_of_first())
-    for kind, gate in (("night", rules), ("comparison", rules.for_comparison())):
-        for number, world in enumerate(FIRST_WORLDS):
-            first = simulate_first_nights(
-                world, gate, kind, max(options.nights // 4, 1), options.seed + 1000 * number
-            )
-            print(first, flush=True)
-            reached += bars_of_first(first)
-    print(f"\n{'accepted builds':<41}{'creep':>9}{'nights':>9}" + "".join(map(_of_creep, CREEPS)))
-    for number, world in enumerate(ACCEPTING):
-        creep = simulate_creeps(world, rules, options.nights, options.seed + 1000 * number)
-        print(creep, flush=True)
-        reached.append(bar_of_creeps(creep))
+    with multiprocessing.Pool(initializer=_leave_interrupts_to_the_parent) as pool:
+        reached = _print_tables(pool, rules, options.nights, options.seed)
     print("\ndetection: first night / within 7 nights / with WATCH, in %")
     print(f"\nbars, at {BAR_WORLD}")
     print("\n".join(map(str, reached)))
@@ -401,9 +386,64 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0 if all(bar.met for bar in reached) else 1
 
 
-def _tallies(rules: Gate, nights: int, seed: int) -> Iterator[WorldTally]:
-    for number, world in enumerate((*WORLDS, *HAPPENING)):
-        yield simulate(world, rules, nights, seed + 1000 * number)
+def _print_tables(pool: Pool, rules: Gate, nights: int, seed: int) -> list[GateBar]:
+    """Simulate all worlds, as many at once as there are cores; return what the bars are for."""
+    gates, few = {"night": rules, "comparison": rules.for_comparison()}, max(nights // 4, 1)
+    tallies = _results(
+        pool,
+        [
+            partial(simulate, world, rules, nights, seed + 1000 * number)
+            for number, world in enumerate((*WORLDS, *HAPPENING))
+        ],
+    )
+    firsts = _results(
+        pool,
+        [
+            partial(simulate_first_nights, world, gate, kind, few, seed + 1000 * number)
+            for kind, gate in gates.items()
+            for number, world in enumerate(FIRST_WORLDS)
+        ],
+    )
+    creeps = _results(
+        pool,
+        [
+            partial(simulate_creeps, world, rules, nights, seed + 1000 * number)
+            for number, world in enumerate(ACCEPTING)
+        ],
+    )
+    reached: list[GateBar] = []
+    print("\n".join(_head()), flush=True)
+    for tally in tallies:
+        print(_line(tally), flush=True)
+        if tally.world == BAR_WORLD:
+            reached += bars(tally)
+        if tally.world in {world.name for world in HAPPENING}:
+            reached += bar_of_world(tally)
+    print(_head_of_first())
+    for first in firsts:
+        print(first, flush=True)
+        reached += bars_of_first(first)
+    print(_head_of_creeps())
+    for creep in creeps:
+        print(creep, flush=True)
+        reached.append(bar_of_creeps(creep))
+    return reached
+
+
+Tally = TypeVar("Tally")
+
+
+def _results(pool: Pool, simulations: list[Callable[[], Tally]]) -> Iterator[Tally]:
+    """Return the results in the order of the simulations; all begin at once."""
+    return pool.imap(_call, simulations)
+
+
+def _call(simulation: Callable[[], Tally]) -> Tally:
+    return simulation()
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 _LABELS = ("alarms", "guard", "suite", "INVALID", "FASTER", "WATCH", "cost", "host +8%", "all+2.5%")
@@ -430,6 +470,10 @@ def _head_of_first() -> str:
     labels = f"{'alarms':>9}{'FASTER':>9}{'undecided':>10}{'cost':>8}"
     effects = "".join(f"{f'{effect:.0%}':>10}" for effect in FIRST_EFFECTS)
     return f"\n{'without any history':<50}{labels}{effects}"
+
+
+def _head_of_creeps() -> str:
+    return f"\n{'accepted builds':<41}{'creep':>9}{'nights':>9}{''.join(map(_of_creep, CREEPS))}"
 
 
 def _of_creep(creep: tuple[float, int]) -> str:
