@@ -1,6 +1,7 @@
 """Reads what nights measured of one build against another: the links of a chain of builds."""
 
 from collections.abc import Collection
+from operator import itemgetter
 from typing import TYPE_CHECKING, cast
 
 from sqlalchemy import func, select
@@ -68,15 +69,16 @@ def read_links(
         .where(VerdictRow.query != SUITE if queries is None else VerdictRow.query.in_(queries))
         .order_by(VerdictRow.id)
     )
-    verdicts = grouped(session.execute(wanted), lambda row: str(row.night))
+    verdicts = grouped(session.execute(wanted), itemgetter(0))
     links: dict[str, list[Link]] = {}
     for one in nights:
         of_night: dict[str, Link] = {}
+        day = f"{one.started:%Y-%m-%d}"
         for row in verdicts.get(one.id, ()):
             verdict = cast("Verdict", row)  # it has all that a link takes
             if row.metric != metric and row.query in of_night:
                 continue
-            if link := link_of(verdict, one.teaches, f"{one.started:%Y-%m-%d}"):
+            if link := link_of(verdict, one.teaches, day):
                 of_night[row.query] = link
         for query, link in of_night.items():
             links.setdefault(query, []).append(link)

@@ -270,10 +270,12 @@ def judged(store: Reader, nights: Iterable[AnyNight], reds: bool = False) -> lis
     withdrawn = VerdictRow.acceptance_withdrawn.label("withdrawn")
     acceptance = (VerdictRow.acceptance_id, NightRow.shape, NightRow.mode, withdrawn)
     columns = (*of_night, *of_verdict, *acceptance)
-    counts = VerdictRow.decides & of_newest_gate([night.id for night in nights])
+    ids = [night.id for night in nights]
+    counts = VerdictRow.decides & of_newest_gate(ids)
     with store.reading() as session:
-        if reds:  # SQLite sorts for each series; most queries never were red
-            bad = select(VerdictRow.query).where(VerdictRow.bad, counts).distinct()
+        if reds:  # SQLite sorts for each series; most queries never were red, by any gate
+            of_nights = VerdictRow.decides & VerdictRow.night_id.in_(ids)
+            bad = select(VerdictRow.query).where(VerdictRow.bad, of_nights).distinct()
             counts &= VerdictRow.query.in_(session.scalars(bad).all())
         deciding = select(*columns, VerdictRow.id, before.label("before")).join(NightRow)
         rows = deciding.where(counts).subquery()

@@ -4,11 +4,12 @@ A place is an engine, a workload and a cluster. Nights are the runs of ``dags``,
 the person may see. Verdicts are by the newest version of the gate that judged a night.
 """
 
+import json
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, case, func, select
+from sqlalchemy import ColumnElement, Text, case, cast, func, select
 
 from nexmark.model import Mode, grouped
 from nexmark.store.query_history import ComparedNight, RatioPoint, points_of
@@ -128,10 +129,11 @@ def place_points(
 
 def place_baselines(store: Reader, dags: Collection[str], place: Place) -> list[BuildRow]:
     """Return the builds that were baselines in the nights of a place, the newest build first."""
-    baselines = select(NightRow.baselines).where(NightRow.dag_id.in_(dags), *_of(place))
+    text = cast(NightRow.baselines, Text)  # most nights have the baselines of the night before
+    baselines = select(text).distinct().where(NightRow.dag_id.in_(dags), *_of(place))
     with store.reading() as session:
-        of_nights = session.scalars(baselines.where(NightRow.baselines.is_not(None)))
-        used = {build for of_night in of_nights for build in (of_night or {}).values()}
+        texts = session.scalars(baselines.where(NightRow.baselines.is_not(None)))
+        used = {build for one in texts for build in (json.loads(one) or {}).values()}
         wanted = select(BuildRow).where(BuildRow.id.in_(used))
         return list(session.scalars(wanted.order_by(BuildRow.first_seen.desc(), BuildRow.id)))
 

@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVarTuple
 
 from sqlalchemy import ColumnElement, Select, select
@@ -24,7 +25,7 @@ from nexmark.verdict.verdict import Verdict
 
 if TYPE_CHECKING:
     from nexmark.store.reading import Reader
-    from nexmark.verdict.change_points import ChangePoint
+    from nexmark.verdict.change_points import ChangePoint, Ratio
 
 PLACE = ("engine", "workload", "cluster")
 _INTERVAL = 2 * 1.96  # the width of a 95 % interval in deviations
@@ -176,9 +177,9 @@ def trail(
 
 def lasting_changes(points: Sequence[RatioPoint]) -> list[LevelChange]:
     """Return the lasting changes in nights, oldest first, also where the baseline changed."""
-    from nexmark.verdict.change_points import Ratio, dated_changes
+    from nexmark.verdict.change_points import Ratio
 
-    ratios = [
+    ratios = tuple(
         Ratio(
             point.verdict.night,
             point.verdict.build,
@@ -188,11 +189,18 @@ def lasting_changes(points: Sequence[RatioPoint]) -> list[LevelChange]:
             point.shape,
         )
         for point in points
-    ]
+    )
     return [
-        LevelChange(points[change.last], points[change.index], change)
-        for change in dated_changes(ratios)
+        LevelChange(points[change.last], points[change.index], change) for change in _dated(ratios)
     ]
+
+
+@lru_cache(maxsize=128)
+def _dated(ratios: "tuple[Ratio, ...]") -> "tuple[ChangePoint, ...]":
+    """Return the changes in nights; kept, because past nights do not change between two pages."""
+    from nexmark.verdict.change_points import dated_changes
+
+    return tuple(dated_changes(ratios))
 
 
 _Columns = TypeVarTuple("_Columns")
