@@ -60,6 +60,8 @@ def page(
 def test_a_reader_gets_from_the_overview_to_the_charts_of_a_red_query(
     page: Page, files: Path, complaints: list[str]
 ) -> None:
+    from playwright.sync_api import expect
+
     page.goto((files / "index.html").as_uri())
     assert "RED" in page.get_by_role("heading", level=1).inner_text()
     assert "Example" in page.get_by_role("note").inner_text()
@@ -72,9 +74,9 @@ def test_a_reader_gets_from_the_overview_to_the_charts_of_a_red_query(
         page.get_by_text("the first night")
     ).wait_for()
     page.get_by_role("link", name="Nights", exact=True).click()
-    assert page.locator("tbody tr").count() == 50
+    expect(page.locator("tbody tr")).to_have_count(50)
     page.get_by_role("link", name="older").click()
-    assert page.locator("tbody tr").count() == 11  # with the sign-off
+    expect(page.locator("tbody tr")).to_have_count(11)  # with the sign-off
     page.get_by_role("link", name="Gate health", exact=True).click()
     page.wait_for_selector("html[data-drawn]")
     assert complaints == []  # what the Content-Security-Policy stops would be here
