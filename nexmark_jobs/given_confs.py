@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from nexmark_jobs.redaction import SPARK_REGEX, fingerprint, redacted
 
-#: What the names of confs contain that go to Kafka's clients, with what secures a connection.
+#: A Spark conf with this prefix is an option of Kafka's clients, such as what secures a connection.
 KAFKA_CONFS = "spark.nexmark.kafka."
 
 _OF_THIS_RUN = re.compile(

@@ -15,9 +15,6 @@ from nexmark_jobs.errors import UsageError, one_line
 from nexmark_jobs.given_confs import KAFKA_CONFS
 from nexmark_jobs.redaction import HIDDEN, without_secrets
 
-CONFS = KAFKA_CONFS
-"""A Spark conf with this prefix is an option of the Kafka clients, e.g. for a secured broker."""
-
 _JARS = 'start it with spark-submit --jars "$(nexmark kafka jars --engine NAME)"'
 _CLASSES = {
     "spark-sql-kafka-0-10": "org.apache.spark.sql.kafka010.KafkaSourceProvider",
@@ -65,7 +62,9 @@ class Brokers:
         self._jvm: Any = spark.sparkContext._jvm
         self.servers = servers
         confs = spark.sparkContext.getConf().getAll()
-        given = {name[len(CONFS) :]: value for name, value in confs if name.startswith(CONFS)}
+        given = {
+            name[len(KAFKA_CONFS) :]: value for name, value in confs if name.startswith(KAFKA_CONFS)
+        }
         self.options: Mapping[str, str] = given | {"bootstrap.servers": servers}
         self._hidden = sorted(given.values(), key=len, reverse=True)
         missing = [jar for jar, name in _CLASSES.items() if self._class(name) is None]

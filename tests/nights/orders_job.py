@@ -33,8 +33,11 @@ def write_jobs(conf: Path, data: Path, build: Build, marker: str) -> None:
         "ends": "when the input is read",
     }
     jar = {
-        **{"main": "orders.jar", "class": "Orders", "args": ["{{ input }}"]},
-        **{"input": str(source), "ends": "after 3 batches"},
+        "main": "orders.jar",
+        "class": "Orders",
+        "args": ["{{ input }}"],
+        "input": str(source),
+        "ends": "after 3 batches",
     }
     for name, application in zip(APPLICATIONS, (script, jar), strict=True):
         (jobs / f"{name}.yaml").write_text(yaml.safe_dump({"application": application}))

@@ -231,7 +231,7 @@ class _Following:
     _over: threading.Event = field(default_factory=threading.Event)
     _error: Exception | None = None
     _killed: bool = False
-    _told: float = 0.0
+    _said_at: float = 0.0
 
     @contextlib.contextmanager
     def beside(self) -> Iterator[None]:
@@ -274,9 +274,9 @@ class _Following:
             self.driver.kill()
 
     def _tell(self) -> None:
-        if time.monotonic() < self._told + _TELL_S:
+        if time.monotonic() < self._said_at + _TELL_S:
             return
-        self._told = time.monotonic()
+        self._said_at = time.monotonic()
         streams = self.log.streams.values()
         batches = sum(len(stream.progress) for stream in streams)
         rows = sum(stream.rows for stream in streams)
