@@ -55,7 +55,14 @@ class BoundaryOptions:
     """The boundary events, which are always the same."""
 
 
-SourceOptions = DatagenOptions | Recording | KafkaOptions | BoundaryOptions
+@dataclass(frozen=True)
+class TablesOptions:
+    """The tables of a person's own in a directory, laid out in micro-batches."""
+
+    directory: Path
+
+
+SourceOptions = DatagenOptions | Recording | KafkaOptions | BoundaryOptions | TablesOptions
 
 
 @dataclass(frozen=True)
@@ -134,7 +141,8 @@ def parse(arguments: list[str]) -> Options:
     query = _query(given.query, given.jobs)
     sink = _sink(given, query)
     kind, _, place = given.source.partition(":")
-    if kind == "files" and sink.directory and sink.directory.is_relative_to(Path(place).absolute()):
+    is_read = kind in ("files", "tables")
+    if is_read and sink.directory and sink.directory.is_relative_to(Path(place).absolute()):
         problem = "lies in the directory of the source; give another"
         raise UsageError(f"--sink: {sink.directory} {problem}")
     options = Options(
@@ -178,8 +186,9 @@ def _parser() -> argparse.ArgumentParser:
         "--source",
         default="datagen",
         help="datagen (default), files:DIR, recorded events as JSON lines (gzip or not) or "
-        "parquet, kafka:TOPIC, what the topic holds at the start, or boundary, the events of "
-        "boundary.py; the latter three ignore the arguments of the generator",
+        "parquet, tables:DIR, the tables of an own job, kafka:TOPIC, what the topic holds at the "
+        "start, or boundary, the events of boundary.py; all but datagen ignore the arguments of "
+        "the generator",
     )
     add("--bootstrap-servers", metavar="LIST", help="of each kafka:TOPIC: HOST:PORT[,HOST:PORT...]")
     add("--events", type=count("number of events"), metavar="N")
@@ -273,13 +282,15 @@ def _source(given: argparse.Namespace) -> SourceOptions:
         return DatagenOptions(given.events, given.rows_per_batch, config)
     if kind == "boundary" and not place:
         return BoundaryOptions()
-    if kind == "files" and place:
+    if kind in ("files", "tables") and place:
         directory = Path(place)
         if not directory.is_dir():
             remedy = "give the one that holds the events"
             raise UsageError(f"--source: {directory} is not a directory; {remedy}")
+        if kind == "tables":
+            return TablesOptions(directory.resolve())
         return open_recording(directory.resolve())
-    known = "datagen, files:DIR, kafka:TOPIC or boundary"
+    known = "datagen, files:DIR, tables:DIR, kafka:TOPIC or boundary"
     raise UsageError(f"--source: unknown source '{given.source}'; use {known}")
 
 

@@ -5,7 +5,7 @@ it. The jobs of a night are in `own/` beside this file, in the copy that is depl
 
 A SQL file has one or more statements with `;` between them. All but the last one make what the
 last one needs, as temporary views; the last one is the query. It reads the streams as the views
-`person`, `auction` and `bid`.
+`person`, `auction` and `bid`, or its own tables by their names.
 
 A Python file has a function of the session and of a dict with these streams by name. It returns the
 frame of the query. Python workers get its other files by `addPyFile`.
@@ -26,6 +26,7 @@ from pyspark.sql import functions as F
 
 from nexmark_jobs.errors import UsageError, one_line
 from nexmark_jobs.queries.formulation import WATERMARK_DELAY, Formulation, Query, Streams
+from nexmark_jobs.sources.table_files import Tables
 
 OWN = Path(__file__).with_name("own")
 """Where the jobs of a night are."""
@@ -77,13 +78,21 @@ class OwnJob:
 
     def build(self, streams: Streams) -> DataFrame:
         """Return the frame of the query; UsageError says where the job is wrong."""
-        tables = {kind: self._stream(streams, kind) for kind in STREAMS}
+        if not isinstance(streams.source, Tables):
+            events = {kind: self._stream(streams, kind) for kind in STREAMS}
+            return self._frame(streams.spark, events)
+        frame = self._frame(streams.spark, streams.source.frames())
+        streams.source.check_all_read(frame)
+        return frame
+
+    def _frame(self, spark: SparkSession, tables: Mapping[str, DataFrame]) -> DataFrame:
+        """Return what the statements or the function make of tables."""
         file = self.directory / self.file
         if not self.function:
-            return run_statements(streams.spark, file, tables)
+            return run_statements(spark, file, tables)
         for name in self.py_files:
-            streams.spark.sparkContext.addPyFile(str(self.directory / name))
-        return call_function(streams.spark, file, self.function, tables)
+            spark.sparkContext.addPyFile(str(self.directory / name))
+        return call_function(spark, file, self.function, tables)
 
     def _stream(self, streams: Streams, kind: str) -> DataFrame:
         """Return a stream with its watermark, without the numbers of events and the sentinels.

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from nexmark_jobs.given_confs import given_confs
 from nexmark_jobs.host.whole_files import READABLE, write_whole
-from nexmark_jobs.options import DatagenOptions, Options
+from nexmark_jobs.options import DatagenOptions, Options, TablesOptions
 from nexmark_jobs.plan_fingerprint import Fingerprint
 from nexmark_jobs.progress import DIGEST_KIND, Batch, combine
 from nexmark_jobs.queries import Formulation, Source
@@ -142,6 +142,8 @@ def _workload(options: Options, events: int, source: Source) -> dict[str, Any]:
     workload: dict[str, Any] = {"source": "boundary", "rows_per_batch": None}
     if isinstance(given, Recording):
         workload["source"] = f"files:{given.directory}"
+    elif isinstance(given, TablesOptions):
+        workload["source"] = "tables"
     elif isinstance(source, Kafka):
         workload = {"source": str(source), "rows_per_batch": source.rows_per_batch}
         workload["kafka"] = source.facts()

@@ -31,7 +31,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from nexmark_jobs import result
 from nexmark_jobs.errors import JobError, QueryFailedError, UsageError
 from nexmark_jobs.exit_code import command, exit_with
-from nexmark_jobs.options import BoundaryOptions, KafkaOptions, Options, parse
+from nexmark_jobs.options import BoundaryOptions, KafkaOptions, Options, TablesOptions, parse
 from nexmark_jobs.pauses import Pauses, facts_of
 from nexmark_jobs.plan_fingerprint import fingerprint
 from nexmark_jobs.progress import batch, is_batch, observe
@@ -45,6 +45,7 @@ from nexmark_jobs.sources.event_files import open_boundary, open_files
 from nexmark_jobs.sources.kafka import Kafka, open_kafka
 from nexmark_jobs.sources.kafka_topic import Brokers
 from nexmark_jobs.sources.recorded_events import Recording
+from nexmark_jobs.sources.table_files import open_tables
 
 _POLL_S = 0.05
 _BOUNDARY_PARTITIONS = 2
@@ -109,6 +110,8 @@ def _open(spark: SparkSession, options: Options, work: WorkDirectory) -> tuple[S
         return open_files(spark, given, work, end_of_input=end_of_input)
     if isinstance(given, BoundaryOptions):
         return open_boundary(work, end_of_input=end_of_input)
+    if isinstance(given, TablesOptions):
+        return open_tables(spark, given.directory, work, end_of_input=end_of_input)
     if isinstance(given, KafkaOptions):
         return open_kafka(spark, given, work, end_of_input=end_of_input)
     source = Datagen(spark, given.config, given.events, given.rows_per_batch, end_of_input)
@@ -123,6 +126,8 @@ def _reading(options: Options, feed: Feed) -> str:
         return f"{given.directory}: {len(given.files)} files, {how}"
     if isinstance(given, BoundaryOptions):
         return "boundary events"
+    if isinstance(given, TablesOptions):
+        return f"{given.directory}: {feed.events:,} rows in {feed.data_batches:,} batches"
     source = f"kafka:{given.topic}" if isinstance(given, KafkaOptions) else "generator"
     return f"{source}: {feed.events:,} events, {given.rows_per_batch:,} per batch"
 

@@ -20,7 +20,7 @@ from nexmark_jobs.sources.recorded_events import FIELDS, KINDS, Recording
 
 _SENTINELS = "sentinels"
 _MOST = 10
-_NO_DATA_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
+NO_DATA_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 _GLOB_CHARACTERS = "\\{}[]*?"
 
 
@@ -78,7 +78,7 @@ class Sentinels:
         self._written = 0
         if work:
             work.make(directory)
-            work.spark.conf.set(_NO_DATA_BATCHES, "false")
+            work.spark.conf.set(NO_DATA_BATCHES, "false")
 
     def follow(self, events: DataFrame, name: str, *, numbered: bool) -> DataFrame:
         """Return events of the kind `name`, united with the sentinels of this kind."""
@@ -134,14 +134,16 @@ def open_files(
     if recording.is_parquet:
         recording, schema = _check_parquet(spark, recording)
     sentinels = Sentinels(work if end_of_input else None)
-    path = "".join(
-        f"\\{character}" if character in _GLOB_CHARACTERS else character
-        for character in str(recording.directory)
-    )
+    path = spark_pattern(str(recording.directory))
     is_in_order = recording.is_in_order
     files = Files(spark, path, schema, sentinels, is_in_order, recording.numbered)
     batches = recording.events if is_in_order else (sum(recording.events),)
     return files, _feed(batches, sentinels)
+
+
+def spark_pattern(path: str) -> str:
+    """Return the pattern of Spark's that matches a path and nothing else."""
+    return "".join(f"\\{each}" if each in _GLOB_CHARACTERS else each for each in path)
 
 
 def json_schema() -> str:

@@ -4,6 +4,7 @@ import ctypes
 import shutil
 import signal
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -32,6 +33,32 @@ def terminated_as_interrupt() -> AbstractContextManager[None]:
 def undisturbed() -> AbstractContextManager[None]:
     """Return a context that ignores Ctrl-C and SIGTERM, so that a block can end its processes."""
     return _handled(signal.SIG_IGN, signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def interrupts_held_back() -> Iterator[Callable[[], None]]:
+    """Hold Ctrl-C and SIGTERM back, so that a block knows what it has started before they come.
+
+    Yield a function that lets them through, the one that has come included. The end of the block
+    does so, too. In a thread nothing is held back, since signals come to the main thread only.
+    """
+    came: list[int] = []
+    earlier_handlers: dict[signal.Signals, Any] = {}
+
+    def let_through() -> None:
+        while earlier_handlers:
+            number, earlier = earlier_handlers.popitem()
+            signal.signal(number, earlier)
+        while came:
+            signal.raise_signal(came.pop())
+
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            earlier_handlers[number] = signal.signal(number, lambda each, _: came.append(each))
+    try:
+        yield let_through
+    finally:
+        let_through()
 
 
 @contextmanager

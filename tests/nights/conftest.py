@@ -21,6 +21,8 @@ from nexmark.config import load
 from nexmark.engines import Build
 from nexmark.jobs.job_template import write_new
 from tests.foreign_variables import FOREIGN
+from tests.nights.files_job import JOB as OWN_FILES
+from tests.nights.files_job import write_job
 from tests.nights.marked_secrets import MARKER, Processes, confs, watched
 from tests.nights.orders_job import APPLICATIONS, write_jobs
 from tests.site import ENGINE, Site, make_site, run_name
@@ -48,6 +50,7 @@ def site(
         "SELECT auction, bidder, dateTime, CAST(rand() * 1000 AS INT) AS drawn FROM bid\n"
     )
     write_jobs(made.conf, tmp_path_factory.mktemp("orders"), build, MARKER.decode())
+    write_job(made.conf, tmp_path_factory.mktemp("spending"))
     yield made
     made.stop()
 
@@ -79,7 +82,7 @@ def shell_of_a_stranger() -> Iterator[None]:
 def green(site: Site, watching: Processes) -> Night:
     site.engine(**confs("1"))
     with shell_of_a_stranger(), watched(site.home, watching):
-        return site.night("--queries", ",".join(["q0", "q5", "mine", *APPLICATIONS]))
+        return site.night("--queries", ",".join(["q0", "q5", "mine", OWN_FILES, *APPLICATIONS]))
 
 
 @pytest.fixture(scope="package")

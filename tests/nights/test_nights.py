@@ -11,6 +11,7 @@ import pytest
 from nexmark.config import paths
 from nexmark.people import process_user
 from tests.nights.marked_secrets import Processes
+from tests.nights.files_job import JOB as OWN_FILES
 from tests.nights.orders_job import APPLICATIONS
 from tests.site import DAG_ID, ENGINE, TINY, Site
 
@@ -26,12 +27,12 @@ def directory_of(site: Site, run: str) -> Path:
 def test_a_night_ends_green_with_table_report_and_rows(site: Site, green: Night, run: str) -> None:
     assert green.returncode == 0, green.stdout + green.stderr
     table = [line for line in green.stdout.splitlines() if line.startswith("| ")]
-    names = ["Query", "q0", "q5", "mine", *APPLICATIONS, "Total"]
+    names = ["Query", "q0", "q5", "mine", OWN_FILES, *APPLICATIONS, "Total"]
     assert [line.split("|")[1].strip() for line in table] == names
-    assert all("right" in line for line in table[1:4])
-    assert "agrees" in table[4]
-    assert "ran" in table[5]
-    assert "3/5 right, 1 agree" in table[6]
+    assert all("right" in line for line in table[1:5])
+    assert "agrees" in table[5]
+    assert "ran" in table[6]
+    assert "4/6 right, 1 agree" in table[7]
     verified = re.findall(r"(\w+) verify: \d+ rows, and (\d+) over the boundary", green.stdout)
     assert {query for query, rows in verified if int(rows)} == {"q0", "q5", "mine"}
     assert "no baseline" in green.stdout or "no accepted baseline" in green.stdout
@@ -73,7 +74,7 @@ def test_a_person_accepts_a_run_by_the_dag(site: Site, accepted: Night, run: str
         rows = store.acceptances(ENGINE, "tiny", "local")
         assert {(row.query, row.night_id, row.who, row.reason) for row in rows} == {
             (query, run, f"{process_user()} (for ada)", "the first night")
-            for query in ("q0", "q5", "mine", *APPLICATIONS)
+            for query in ("q0", "q5", "mine", OWN_FILES, *APPLICATIONS)
         }
 
 

@@ -46,7 +46,7 @@ ROOMS = {
     "kafka": Room("config engines nexmark_jobs", "confluent_kafka cryptography"),
     "cluster": Room("config engines kafka nexmark_jobs terminal", "airflow paramiko"),
     "night": Room(
-        "cluster config engines expectations flames home kafka latency measure nexmark_jobs reason"
+        "cluster config engines expectations flames home inputs kafka latency measure nexmark_jobs reason"
         " recovery secrets terminal verdict",
         "pydantic",
     ),
@@ -62,6 +62,7 @@ ROOMS = {
         " people reaper recording report retention rollout sampling secrets store terminal",
         "airflow",
     ),
+    "inputs": Room("config expectations nexmark_jobs", "duckdb"),
     "expectations": Room("config nexmark_jobs", "duckdb great_expectations jinja2 sqlalchemy"),
     "measure": Room("nexmark_jobs", "pydantic zstandard"),
     "attribution": Room("measure secrets verdict", "numpy"),
@@ -72,7 +73,7 @@ ROOMS = {
         "attribution config engines evidence expectations home interrupts measure nexmark_jobs"
         " recovery report store verdict"
     ),
-    "jobs": Room("config engines expectations experiments home secrets"),
+    "jobs": Room("config engines expectations experiments home inputs secrets"),
     "bisect": Room(
         "commits config engines interrupts nexmark_jobs night reaper secrets store terminal verdict"
     ),

@@ -24,7 +24,7 @@ from nexmark.engines import BuildError, find_spark_home, spark_version
 from nexmark.engines.cached_builds import COMMITS
 from nexmark.engines.launcher import start
 from nexmark.errors import NexmarkError
-from nexmark.interrupts import undisturbed
+from nexmark.interrupts import interrupts_held_back, undisturbed
 from nexmark.model import Say
 from nexmark.reaper import command_variables, reaper_of_command
 from nexmark.secrets import without_secrets
@@ -205,10 +205,11 @@ def _run(command: str, directory: Path, environment: Mapping[str, str], log: Pat
         environment: Its environment.
         log: The file for its output.
     """
-    with reaper_of_command(os.environ):
+    with reaper_of_command(os.environ), interrupts_held_back() as let_through:
         running = start(["/bin/sh", "-c", command], environment, log, directory, signal.SIGKILL)
         process = identify(running.pid)
         try:
+            let_through()
             return running.wait()
         finally:
             with undisturbed():

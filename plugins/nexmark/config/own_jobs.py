@@ -22,6 +22,7 @@ from nexmark.config.fields import (
     Model,
     job_names,
 )
+from nexmark.config.job_tables import TABLE_NAME, JobTable, JobTables
 from nexmark.errors import ConfigError, KeyedError
 from nexmark.model import CANARY, FLAMES, SUITE
 
@@ -73,7 +74,8 @@ class Job(Model):
 
     Attributes:
         name: its name, the file's.
-        tables: what its SQL or Python reads: person, auction and bid of the generator.
+        tables: what its SQL or Python reads: `nexmark` for person, auction and bid of the
+            generator, or tables of its own, by their names.
         sql: the file with its statements; or
         python: FILE:FUNCTION, the function that makes its frame.
         py_files: Python files beside it that its file imports.
@@ -88,10 +90,11 @@ class Job(Model):
         reference_text: the content of `reference`.
         added: the content of `expectations`.
         main_sha256: the hash of the script or the JAR of `application`.
+        input_sha256: the hash of the files of its own tables; '' until a night is planned.
     """
 
     name: str
-    tables: Literal["nexmark"] | None = None
+    tables: Literal["nexmark"] | JobTables | None = None
     sql: FileName | None = None
     python: Function | None = None
     py_files: tuple[FileName, ...] = ()
@@ -105,6 +108,7 @@ class Job(Model):
     reference_text: str = ""
     added: tuple[AddedExpectation, ...] = ()
     main_sha256: str = ""
+    input_sha256: str = ""
 
     @model_validator(mode="after")
     def _one_kind(self) -> "Job":
@@ -143,6 +147,9 @@ class Job(Model):
         else:
             kind = "python" if self.python else "sql"
             parts = [self.text, self.py_texts, self.output_mode, self.key]
+            if self.own_tables is not None:
+                described = {name: each.model_dump() for name, each in self.own_tables.items()}
+                parts += [described, self.input_sha256]
         return f"{kind}-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:_DIGITS]}"
 
     @property
@@ -156,6 +163,11 @@ class Job(Model):
     def function(self) -> str:
         """The name of its function; '' for statements."""
         return str(self.python).partition(":")[2] if self.python else ""
+
+    @property
+    def own_tables(self) -> JobTables | None:
+        """Its own tables; None if it reads the events of Nexmark, or is an application."""
+        return None if self.tables is None or self.tables == "nexmark" else self.tables
 
     @property
     def is_proven(self) -> bool:
@@ -202,7 +214,7 @@ class Job(Model):
 
 
 #: Keys that the loader adds to what a person writes.
-_LOADED = ("text", "py_texts", "reference_text", "added", "main_sha256")
+_LOADED = ("text", "py_texts", "reference_text", "added", "main_sha256", "input_sha256")
 
 
 def load_jobs(directory: Path | None = None) -> dict[str, Job]:
@@ -217,12 +229,10 @@ def _job(path: Path) -> Job:
     for key in _LOADED:
         if key in document.data:
             raise document.error((key,), f"unknown key {key!r}; remove it")
-    data = document.data
-    tables = data.get("tables")
-    if tables is not None and tables != "nexmark":
-        problem = f"expected nexmark, got {tables!r}"
-        raise document.error(("tables",), f"{problem}; write nexmark: person, auction and bid")
-    job = document.validated((), Job, {**data, "name": name})
+    data: dict[str, object] = {**document.data, "name": name}
+    if "tables" in data:
+        data["tables"] = _tables(document)
+    job = document.validated((), Job, data)
     if job.application is not None:
         return job.model_copy(update={"main_sha256": _sha256_of_main(document, job.application)})
     key = "sql" if job.sql else "python"
@@ -237,6 +247,28 @@ def _job(path: Path) -> Job:
         _beside(document, "expectations", job.expectations)
         added = added_of(path.with_name(job.expectations))
     return job.model_copy(update={**texts, "added": tuple(added)})
+
+
+def _tables(document: Document) -> Literal["nexmark"] | JobTables:
+    """Return what a job reads; ConfigError for a mistake."""
+    tables = document.data["tables"]
+    if tables == "nexmark":
+        return "nexmark"
+    if not isinstance(tables, Mapping) or not tables:
+        remedy = "write nexmark (person, auction and bid), or a name with its files for each table"
+        raise document.error(("tables",), f"expected nexmark or tables, got {tables!r}; {remedy}")
+    made = {}
+    for name, table in tables.items():
+        if not TABLE_NAME.fullmatch(name):
+            letters = "small letters, digits and _, a letter first"
+            raise document.error(("tables", name), f"{name!r} is no name; write {letters}")
+        if not isinstance(table, Mapping):
+            remedy = "write its keys below it, as files: orders/*.parquet"
+            raise document.error(("tables", name), f"{table!r} is no table; {remedy}")
+        made[name] = document.validated(("tables", name), JobTable, table)
+    if all(table.static for table in made.values()):
+        raise document.error(("tables",), "every table is static; one has to be a stream")
+    return made
 
 
 def _sha256_of_main(document: Document, application: JobApplication) -> str:

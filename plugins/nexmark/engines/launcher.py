@@ -18,7 +18,7 @@ from nexmark.engines import Build, local_environment
 from nexmark.engines.jvm import check_path, temporary_files
 from nexmark.engines.short_runs import C1, untimed_options
 from nexmark.errors import NexmarkError
-from nexmark.interrupts import signalled_with_parent
+from nexmark.interrupts import interrupts_held_back, signalled_with_parent
 from nexmark_jobs import cause
 from nexmark_jobs.host.processes import OWNER_VARIABLE, kill_one
 
@@ -137,12 +137,15 @@ class Launcher:
         more = {**self.confs, **confs, "spark.master": self.master}
         home = self._home()
         command = submitted(home, job, given, {**_CONFS, **options, **more})
-        process = start(command, {**local_environment(home, scratch), **self.mark}, log_of(result))
-        try:
-            yield process
-        finally:
-            process.kill()
-            shutil.rmtree(scratch, ignore_errors=True)
+        environment = {**local_environment(home, scratch), **self.mark}
+        with interrupts_held_back() as let_through:
+            process = start(command, environment, log_of(result))
+            try:
+                let_through()
+                yield process
+            finally:
+                process.kill()
+                shutil.rmtree(scratch, ignore_errors=True)
 
     def scratch(self, result: Path) -> Path:
         """Return the directory of temporary files of the process with this result file."""

@@ -26,6 +26,7 @@ from nexmark.expectations.tables import (
     listed_files,
     load_output,
     open_events,
+    open_laid_out,
 )
 from nexmark_jobs import boundary
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 #: A reference without rows proves nothing, unless there are few events, as in the boundary events.
 _FEW_BIDS = "SELECT count(*) < 5000 FROM bid"
+_FEW_ROWS = 5000
 _EXAMPLES = 3
 PROVEN, ARMS = "proven", "arms"
 """Statistics: whether a reference was compared (1 or 0), and the number of builds that agree."""
@@ -54,7 +56,7 @@ def validate_own(
     Args:
         job: The job.
         output_dir: The output of the candidate.
-        events_dir: The events that it has read.
+        events_dir: The events that it has read, or its own tables as they are laid out.
         data_docs_dir: The directory of the Data Docs to which the result is added, if any.
         again_dir: The output of a second run: of the baseline if there is one, else the candidate.
         baseline_dir: The output of the baseline.
@@ -64,13 +66,14 @@ def validate_own(
         ExpectationsError: An output, the events or the reference cannot be read.
     """
     started = time.monotonic()
-    with open_events(events_dir) as events:
+    opened = open_events(events_dir) if job.own_tables is None else open_laid_out(events_dir)
+    with opened as events:
         columns = _columns(events.connection, output_dir)
         entry = Contract(
             job.name,
             "",
             columns,
-            may_be_empty=_FEW_BIDS,
+            may_be_empty=_FEW_BIDS if job.own_tables is None else _few(events.count),
             reference=job.reference_text,
             compared=job.is_proven,
         )
@@ -94,6 +97,11 @@ def validate_own(
         failures=(*findings, *outcome.failures),
         statistics=statistics,
     )
+
+
+def _few(rows: int) -> str:
+    """Return the condition under which a reference over as many rows may have none."""
+    return f"SELECT {rows} < {_FEW_ROWS}"
 
 
 def validate_own_boundary(

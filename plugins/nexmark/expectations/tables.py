@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from nexmark.expectations.contract import Column, Contract, ExpectationsError
 from nexmark_jobs.errors import UsageError
+from nexmark_jobs.sources.laid_out_tables import read_tables
 from nexmark_jobs.sources.recorded_events import FIELDS, check_lines
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ class Events:
     """Opened events: a DuckDB connection with the tables ``person``, ``auction`` and ``bid``.
 
     Each table has the fields of its entity, and ``n``, the number of the event. ``numbered``: each
-    event has a number of its own; if not, ``n`` is NULL in all rows.
+    event has a number of its own; if not, ``n`` is NULL in all rows. A job with own files has its
+    own tables in their place.
     """
 
     connection: DuckDBPyConnection
@@ -59,16 +61,50 @@ def open_events(path: Path | str) -> Iterator[Events]:
 
     path = Path(path)
     files = _event_files(path)
-    with (
-        tempfile.TemporaryDirectory(prefix="nexmark-duckdb-") as spill,
-        duckdb.connect(config={"memory_limit": MEMORY_LIMIT, "temp_directory": spill}) as database,
-    ):
-        database.execute("SET GLOBAL TimeZone = 'UTC'")
+    with _connected() as database:
         try:
             _load(database, files)
         except duckdb.Error as error:
             raise ExpectationsError(_find_fault(files) or f"{path}: {first_line(error)}") from None
         yield Events(database, *_checked(database, files))
+
+
+@contextmanager
+def open_laid_out(directory: Path) -> Iterator[Events]:
+    """Open the tables of a job's own files, as `nexmark.inputs` lays them out.
+
+    Each is a view, with its times as TIMESTAMP in UTC. `count` is the number of rows of the
+    streams.
+    """
+    with _connected() as connection:
+        tables = read_tables(directory)
+        for table in tables:
+            scan = f"read_parquet({listed_files(data_files(directory / table.name))})"
+            described = connection.execute(f"DESCRIBE FROM {scan}").fetchall()
+            columns = ", ".join(_without_zone(str(name), kind) for name, kind, *_ in described)
+            view = f"CREATE VIEW {identifier(table.name)} AS SELECT {columns} FROM {scan}"
+            connection.execute(view)
+        count = sum(sum(table.rows) for table in tables if not table.static)
+        yield Events(connection, count, numbered=True)
+
+
+@contextmanager
+def _connected() -> Iterator[DuckDBPyConnection]:
+    """Yield a connection to a database of its own, with bounded memory, in UTC."""
+    import duckdb
+
+    with (
+        tempfile.TemporaryDirectory(prefix="nexmark-duckdb-") as spill,
+        duckdb.connect(config={"memory_limit": MEMORY_LIMIT, "temp_directory": spill}) as database,
+    ):
+        database.execute("SET GLOBAL TimeZone = 'UTC'")
+        yield database
+
+
+def _without_zone(name: str, kind: str) -> str:
+    column = identifier(name)
+    is_zoned = kind == "TIMESTAMP WITH TIME ZONE"
+    return f"{column}::TIMESTAMP AS {column}" if is_zoned else column
 
 
 def data_files(directory: Path, pattern: str = "*") -> list[Path]:

@@ -10,15 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nexmark.config import Job
+from nexmark.config.job_tables import JobTables
 from nexmark.engines import Build
 from nexmark.experiments.local_applications import RESULT, LocalApplications
+from nexmark.inputs.layout import lay_out
 from nexmark.model import Say
 
 if TYPE_CHECKING:
     from nexmark.expectations.suites import ValidationOutcome
 
 _EVENTS = {"--events": "20000", "--tps": "1000", "--seed": "1"}
-_BATCH = "10000"
+_BATCH, _BATCHES = 10_000, 2
 _ROWS = 3
 _MEMORY = "1g"
 _CONFS = {"spark.sql.shuffle.partitions": "2"}
@@ -87,22 +89,25 @@ class JobCheck:
         from nexmark.expectations.own_results import validate_own
 
         self.say(f"{engine}: runs {self.job.name}, twice")
+        events = self.events(build)
         place = self._run(build, "run_query.py", self._arguments(engine), engine)
         again, output = (self._below(engine, name) for name in ("again", "output"))
-        outcome = validate_own(self.job, output, self.events(build), again_dir=again)
+        outcome = validate_own(self.job, output, events, again_dir=again)
         columns, rows = _shown(output)
         result = _read(place / RESULT)
         return Checked(engine, build.version, result, columns, rows, outcome)
 
     def runs_on(self, engine: str, build: Build) -> None:
-        """Run the job once on a build; NexmarkError if it does not run."""
+        """Run the job once on a build, after `on`; NexmarkError if it does not run."""
         self.say(f"{engine}: runs {self.job.name}")
         self._run(build, "run_query.py", self._arguments(engine, is_short=True), engine)
 
     def events(self, build: Build) -> Path:
-        """Return the events that the job reads, written by a build once."""
+        """Return what the job reads: events, written by a build once, or the first of its rows."""
         directory = self.work / "events"
-        if not directory.exists():
+        if not directory.exists() and self.job.own_tables is not None:
+            lay_out(_in_small_batches(self.job, self.job.own_tables), directory, self.say, _BATCHES)
+        elif not directory.exists():
             words = [word for pair in _EVENTS.items() for word in pair]
             arguments = [*words, "--out", str(directory), "--format", "parquet"]
             self._run(build, "dump_events.py", arguments, "dump")
@@ -117,9 +122,12 @@ class JobCheck:
             (jobs / path).parent.mkdir(parents=True, exist_ok=True)
             (jobs / path).write_bytes(content)
         result = self.work / engine / RESULT
-        words = [word for pair in _EVENTS.items() for word in pair]
-        words += ["--query", self.job.name, "--jobs", str(jobs), "--rows-per-batch", _BATCH]
-        words += ["--result", str(result)]
+        words = ["--query", self.job.name, "--jobs", str(jobs), "--result", str(result)]
+        if self.job.own_tables is not None:
+            words += ["--source", f"tables:{self.work / 'events'}"]
+        else:
+            words += [word for pair in _EVENTS.items() for word in pair]
+            words += ["--rows-per-batch", str(_BATCH)]
         if is_short:
             return words
         again, output = (self._below(engine, name) for name in ("again", "output"))
@@ -145,6 +153,17 @@ def checked_in(work: Path, job: Job, say: Say, run: Callable[[JobCheck], int]) -
         return run(JobCheck(job, work, say))
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def _in_small_batches(job: Job, tables: JobTables) -> Job:
+    """Return a job whose streams have micro-batches of a check's size, or smaller ones."""
+    small = {
+        name: table
+        if table.static
+        else table.model_copy(update={"rows_per_batch": min(table.rows_per_batch, _BATCH)})
+        for name, table in tables.items()
+    }
+    return job.model_copy(update={"tables": small})
 
 
 def _read(path: Path) -> Mapping[str, Any]:

@@ -8,7 +8,8 @@ from nexmark.home import write_text
 
 _YAML = """\
 # A query of your own (docs/your-own-jobs.md). `nexmark job check {name}` runs it small.
-tables: nexmark           # the streams person, auction and bid of the generator
+tables: nexmark           # the streams person, auction and bid of the generator; for files of
+#                           your own, a name with its `files` for each table (docs)
 sql: {name}.sql
 output_mode: append       # or update, complete: Spark's output modes
 key: [auction, window_start]  # which row of another run a row is compared with

@@ -78,7 +78,8 @@ def verify_submission(night: Night, deployment: Deployment, query: str) -> Query
     sink = f"{verify_sink(query)}:{output}"
     arguments = _query_arguments(night, query, directory, night.workload.verify, sink)
     job = night.jobs.get(query)
-    if job is None or job.is_proven:  # without a reference they prove nothing
+    # Without a reference they prove nothing, and a job with own files does not read them.
+    if job is None or (job.is_proven and job.own_tables is None):
         arguments += ["--boundary", str(night.boundary_dir(query))]
     if job is not None and not night.compares_verified_arms(query):
         arguments += ["--again", str(night.again_dir(query))]
@@ -226,7 +227,7 @@ def _query_arguments(
     return [
         "--query",
         query,
-        *kind_of(night.workload).source_arguments(night, size),
+        *kind_for(night, query).source_arguments(night, query, size),
         "--sink",
         sink,
         "--result",

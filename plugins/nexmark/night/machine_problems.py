@@ -13,6 +13,7 @@ from nexmark.config import BuildSource, EmbeddedCluster, paths
 from nexmark.config.fields import local_path
 from nexmark.engines import BuildError
 from nexmark.engines.jvm import path_problem
+from nexmark.inputs.input_files import input_problem
 from nexmark.night.kinds import kind_of
 from nexmark.night.night_plan import Night
 
@@ -35,6 +36,7 @@ def find_problems(night: Night) -> Iterator[str]:
         for arm in night.arms:
             yield from night.clusters[arm].problems()
         yield from filter(None, (job.missing_input() for job in night.jobs.values()))
+    yield from filter(None, map(input_problem, night.jobs.values()))
     yield from kind_of(night.workload).problems(night)
 
 

@@ -15,6 +15,7 @@ from nexmark.config.document import place_of, problem_of
 from nexmark.config.fields import KNOWN_QUERIES, SparkConf, known_queries
 from nexmark.config.models import BUILD_DAG_ID, SIGNOFF_DAG_ID
 from nexmark.errors import NexmarkError, suggest
+from nexmark.inputs.input_files import with_input_hash
 from nexmark.model import CPU, Mode, query_name
 from nexmark.night.kinds import kind_of
 from nexmark.night.kinds.own import to_plan
@@ -67,7 +68,9 @@ def make_night(
     if asked.batches:
         workload = _of_batches(workload, asked.batches)
     queries = select_queries(asked.queries, workload, config.jobs)
-    jobs = {name: to_plan(config.jobs[name]) for name in queries if name in config.jobs}
+    jobs = {
+        name: with_input_hash(to_plan(config.jobs[name])) for name in queries if name in config.jobs
+    }
     if jobs and not kind_of(workload).runs_own_jobs:
         problem = f"{next(iter(jobs))} is a job of your own, and workload {workload.name}"
         remedy = "take a workload without kind, or leave the job out"

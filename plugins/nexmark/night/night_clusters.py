@@ -9,6 +9,7 @@ from nexmark.cluster import ClusterError, Lease
 from nexmark.config import BuildSource, load_retention, paths
 from nexmark.engines import Build, job_python, job_python_problem, usable
 from nexmark.errors import FinalError, NexmarkError
+from nexmark.inputs.layout import lay_out
 from nexmark.model import Arm
 from nexmark.night.deployments import Deployment, Deployments, deploy_jobs
 from nexmark.night.kinds import kind_of
@@ -68,6 +69,8 @@ class NightClusters:
                     f"{query}: {night.against[query]} is build {now} now, and build {build} was "
                     "accepted; accept a run of a build that can be had"
                 )
+        for query in filter(night.reads_own_tables, night.queries):
+            lay_out(night.jobs[query], night.tables_dir(query), say)
         deployments.write(night)
         say(f"deployed Spark {candidate.name}, jobs {candidate.jobs}")
         for baseline in {each.source: each for each in deployments.baselines.values()}.values():
@@ -187,12 +190,14 @@ def note_hosts(night: Night) -> None:
 
 
 def trim(night: Night) -> None:
-    """Remove the files that the same seed gives again, and bring the rest to the run directory.
+    """Remove the files that can be had again, and bring the rest to the run directory.
 
-    These are the events of the verification and the right results. A wrong result stays, as
-    evidence.
+    These are the events of the verification, what is laid out of the files of a person's own, and
+    the right results. A wrong result stays, as evidence.
     """
     shutil.rmtree(night.events_dir, ignore_errors=True)
+    for query in filter(night.reads_own_tables, night.queries):
+        shutil.rmtree(night.tables_dir(query), ignore_errors=True)
     for path in kind_of(night.workload).leftovers(night):
         shutil.rmtree(path, ignore_errors=True)
     for query in night.queries:

@@ -106,6 +106,10 @@ class Night(Model):
         """The events of the verification runs, as the reference reads them."""
         return self.data_dir / "events"
 
+    def tables_dir(self, query: str) -> Path:
+        """Return the files of a job's own tables, laid out in micro-batches."""
+        return self.data_dir / "tables" / query
+
     def query_dir(self, query: str) -> Path:
         """Return where everything about `query` goes."""
         return self.files.group(query).path
@@ -129,6 +133,11 @@ class Night(Model):
         """Tell whether a query is an application of a person's own."""
         job = self.jobs.get(query)
         return job is not None and job.application is not None
+
+    def reads_own_tables(self, query: str) -> bool:
+        """Tell whether a query is a job that reads files of a person's own."""
+        job = self.jobs.get(query)
+        return job is not None and job.own_tables is not None
 
     def baseline_dir(self, query: str) -> Path:
         """Return the output of the baseline's verification run of such a job."""

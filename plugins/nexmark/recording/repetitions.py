@@ -188,13 +188,14 @@ def _wrong(
 def _events(night: Night, query: str, produced: Mapping[Run, Produced]) -> int | None:
     """Return how many rows each repetition has to have read; None if they may differ.
 
-    Nobody knows the rows of an application before it has run. It has to read as many in every
-    repetition, since its CPU time is divided by them, unless it is stopped after some batches.
+    Nobody knows the rows of an application, or of a person's own files, before it has run. It has
+    to read as many in every repetition, since its CPU time is divided by them, unless it is stopped
+    after some batches.
     """
-    if not night.is_application(query):
+    if not (night.is_application(query) or night.reads_own_tables(query)):
         return night.workload.size_of(query).events
     application = night.jobs[query].application
-    if application is None or application.batches is not None:
+    if application is not None and application.batches is not None:
         return None
     return Counter(each.input_rows for each in produced.values()).most_common(1)[0][0]
 
@@ -212,7 +213,8 @@ def _verified(
         timed: The output of a timed repetition.
         verification: The outcome of the expectations; None if there is none.
     """
-    if not (night.workload.verifies_the_timed_input(query) and timed.output_mode == "append"):
+    is_same = night.reads_own_tables(query) or night.workload.verifies_the_timed_input(query)
+    if not (is_same and timed.output_mode == "append"):
         return None
     result = night.files.group(query).verify.result()
     if verification is None or not verification.success or not result:

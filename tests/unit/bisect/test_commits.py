@@ -10,9 +10,11 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from nexmark.bisect import built_commits
 from nexmark.bisect.build_sequence import BuildSequence
 from nexmark.bisect.built_commits import BuiltCommits, commits_to_search
 from nexmark.bisect.search import Search, table
@@ -20,6 +22,7 @@ from nexmark.cli import night_runner
 from nexmark.cli.app import main
 from nexmark.config import paths
 from nexmark.engines import BuildError
+from nexmark.engines.launcher import ProcessGroup, start
 from nexmark.errors import NexmarkError
 from nexmark.verdict.bisection import Pairs
 from nexmark_jobs.host.processes import identify
@@ -158,6 +161,30 @@ class TestBuilding:
         with pytest.raises(BuildError, match="failed with 3: token=") as caught:
             commits.prepare(commits.builds[0])
         assert "hunter2" not in str(caught.value)
+
+    def test_a_build_command_ends_when_the_interrupt_comes_just_as_it_starts(
+        self, repository: GitRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        commit_all(repository, "fast 1", "slow 2")
+        pids = tmp_path / "pids"
+        commits = sequence(
+            repository, f"sleep 300 & echo $$ $! > {shlex.quote(str(pids))}; sleep 300"
+        )
+        started = []
+
+        def started_and_interrupted(*arguments: Any) -> ProcessGroup:
+            running = start(*arguments)
+            wait_until(lambda: pids.exists() and len(pids.read_text().split()) == 2)
+            started.extend(identify(int(pid)) for pid in pids.read_text().split())
+            os.kill(os.getpid(), signal.SIGINT)
+            return running
+
+        monkeypatch.setattr(built_commits, "start", started_and_interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            commits.prepare(commits.builds[0])
+        assert len(started) == 2
+        assert all(started)
+        wait_until(lambda: not any(each and each.alive for each in started))
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
     def test_a_build_command_ends_with_the_command_that_started_it(

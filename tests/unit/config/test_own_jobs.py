@@ -14,6 +14,7 @@ from nexmark.night.make_night import make_night
 from nexmark.night.night_runs import order_of, run_order
 
 YAML = "tables: nexmark\nsql: busy.sql\nkey: [auction]\n"
+OWN = "sql: busy.sql\ntables:\n  a:\n    event_time: at\n    files: x\n"
 ENGINE = "spark-4.3.0"
 
 
@@ -84,6 +85,20 @@ def test_a_changed_job_is_another_formulation(conf: Path) -> None:
     assert not second.is_proven
 
 
+def test_a_night_is_planned_with_the_content_of_the_files(conf: Path) -> None:
+    """Also of a static table, whose plan is read again as it was written."""
+    (conf / "jobs").mkdir()
+    (conf / "jobs" / "a.csv").write_text("at\n2026-01-01 00:00:00\n")
+    own = "sql: busy.sql\ntables:\n  a: {files: a.csv, rows_per_batch: 200_000}\n"
+    write(conf, text=own + "  b: {files: a.csv, static: true}\n")
+    first = make_night(load(conf), ENGINE, "d", "r", {"queries": "busy"})
+    assert first.jobs["busy"].input_sha256
+    assert type(first).model_validate_json(first.model_dump_json()) == first
+    (conf / "jobs" / "a.csv").write_text("at\n2026-01-01 00:00:01\n")
+    second = make_night(load(conf), ENGINE, "d", "r", {"queries": "busy"})
+    assert second.jobs["busy"].formulation != first.jobs["busy"].formulation
+
+
 def test_the_cluster_gets_the_statements_and_what_they_are_for() -> None:
     job = Job(name="busy", tables="nexmark", sql="a.sql", text="SELECT 1", key=("auction",))
     files = job.files()
@@ -97,7 +112,23 @@ def test_the_cluster_gets_the_statements_and_what_they_are_for() -> None:
         ("sql: busy.sql\n", r"busy.yaml:1: tables: the key is missing; add it"),
         (YAML + "sqll: x\n", r"busy.yaml:4: sqll: unknown key 'sqll'; did you mean 'sql'\?"),
         (YAML + "text: x\n", r"busy.yaml:4: text: unknown key 'text'; remove it"),
-        ("tables: other\nsql: busy.sql\n", r"busy.yaml:1: tables: expected nexmark, got 'other'"),
+        (
+            "tables: other\nsql: busy.sql\n",
+            r"busy.yaml:1: tables: expected nexmark or tables, got 'other'; write nexmark",
+        ),
+        (OWN + "    watermark: soon\n", r"busy.yaml:6: tables.a.watermark: 'soon' is no delay; "),
+        (OWN, r"busy.yaml:3: tables.a.watermark: is missing: .* write it like 10 minutes"),
+        (
+            OWN + "    watermark: 1 day\n    static: true\n",
+            r"busy.yaml:4: tables.a.event_time: event_time belongs to a stream; remove it",
+        ),
+        (
+            "sql: busy.sql\ntables: {a: {files: x, static: true}}\n",
+            r"busy.yaml:2: tables: every table is static; one has to be a stream",
+        ),
+        ("sql: busy.sql\ntables: {a: {file: x}}\n", r"tables.a.file: unknown key .* 'files'\?"),
+        ("sql: busy.sql\ntables: {A b: {files: x}}\n", r"tables.A b: 'A b' is no name; write"),
+        ("sql: busy.sql\ntables: {a: x.csv}\n", r"tables.a: 'x.csv' is no table; write its keys"),
         ("tables: nexmark\nsql: none.sql\n", r"busy.yaml:2: sql: there is no file .*none.sql"),
         ("tables: nexmark\nsql: ../x.sql\n", r"busy.yaml:2: sql: '../x.sql' is not the name of"),
         (

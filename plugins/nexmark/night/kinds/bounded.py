@@ -93,7 +93,7 @@ class Bounded:
         """Return none."""
         return []
 
-    def source_arguments(self, night: Night, size: Size) -> list[str]:
+    def source_arguments(self, night: Night, query: str, size: Size) -> list[str]:
         """Return the arguments that make a query generate its events."""
         batches = ["--rows-per-batch", str(size.rows_per_batch)]
         return ["--source", "datagen", *generator_arguments(night, size), *batches]
@@ -104,7 +104,7 @@ class Bounded:
         arguments = [
             "--query",
             run.query,
-            *self.source_arguments(night, size),
+            *self.source_arguments(night, run.query, size),
             "--sink",
             "noop",
             "--result",

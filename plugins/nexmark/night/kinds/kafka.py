@@ -91,7 +91,7 @@ class ReadsKafka(Bounded):
         """Return the connector of Spark for Kafka."""
         return connector_files(spark_version)
 
-    def source_arguments(self, night: Night, size: Size) -> list[str]:
+    def source_arguments(self, night: Night, query: str, size: Size) -> list[str]:
         """Return the arguments that make a query read the topic with the events of `size`."""
         source = ["--source", f"kafka:{topic_of(night, size)}"]
         servers = NightKafka.read(night).servers

@@ -88,7 +88,7 @@ class NightKind(Protocol):
     def jars(self, spark_version: str) -> list[Path]:
         """Return the jars that its applications need besides Spark's own."""
 
-    def source_arguments(self, night: Night, size: Size) -> list[str]:
+    def source_arguments(self, night: Night, query: str, size: Size) -> list[str]:
         """Return the arguments that make a query read the events of `size`."""
 
     def program(self, night: Night, run: Run) -> JobProgram:

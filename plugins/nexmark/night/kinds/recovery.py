@@ -289,7 +289,7 @@ class Recovered(Bounded):
         arguments = [
             "--query",
             run.query,
-            *self.source_arguments(night, night.workload),
+            *self.source_arguments(night, run.query, night.workload),
             "--digest",
             "off",
             "--sink",

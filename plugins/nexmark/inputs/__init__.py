@@ -1,0 +1,1 @@
+"""The files that a job of a person's own reads: which they are, and their layout in batches."""

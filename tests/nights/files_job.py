@@ -1,0 +1,51 @@
+"""The job of the first night that reads files of a person's own: Python, with a reference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from tests.applications.order_files import write_orders
+
+JOB = "spending"
+FILES, ROWS = 4, 500
+_PYTHON = """\
+from pyspark.sql import functions as F
+
+
+def build(spark, tables):
+    orders = tables["orders"].join(tables["countries"], "country")
+    windows = orders.groupBy("name", F.window("at", "1 minute"))
+    return windows.agg(F.sum("amount").alias("amount"), F.count("*").alias("orders")).select(
+        "name", F.col("window.start").alias("begin"), "amount", "orders"
+    )
+"""
+_REFERENCE = """\
+SELECT name, time_bucket(INTERVAL '1 minute', at) AS begin,
+       sum(amount)::BIGINT AS amount, count(*) AS orders
+FROM orders JOIN countries USING (country)
+GROUP BY ALL
+"""
+
+
+def write_job(conf: Path, data: Path) -> None:
+    """Write the job below `conf`, and its files into `data`, the dates against the names."""
+    source = write_orders(data / "orders", FILES, ROWS)
+    names = "".join(f"{letter},Land {letter.upper()}\n" for letter in "abcdef")
+    (data / "countries.csv").write_text(f"country,name\n{names}")
+    orders = {"files": str(source), "event_time": "at", "watermark": "10 seconds"}
+    tables = {
+        "orders": {**orders, "rows_per_batch": 600},
+        "countries": {"files": str(data / "countries.csv"), "static": True},
+    }
+    jobs = conf / "jobs"
+    (jobs / f"{JOB}.py").write_text(_PYTHON)
+    (jobs / f"{JOB}.duckdb.sql").write_text(_REFERENCE)
+    job = {
+        "tables": tables,
+        "python": f"{JOB}.py:build",
+        "key": ["name", "begin"],
+        "reference": f"{JOB}.duckdb.sql",
+    }
+    (jobs / f"{JOB}.yaml").write_text(yaml.safe_dump(job))

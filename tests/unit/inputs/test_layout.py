@@ -1,0 +1,188 @@
+"""Files of a person's own are laid out in the same micro-batches, whatever their dates are."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from nexmark.config import Job
+from nexmark.config.job_tables import JobTable
+from nexmark.errors import NexmarkError
+from nexmark.expectations.tables import open_laid_out
+from nexmark.inputs.input_files import input_problem, with_input_hash
+from nexmark.inputs.layout import lay_out
+from nexmark_jobs.sources.laid_out_tables import read_tables
+
+AT = "2026-01-01 00:00:00"
+
+
+def silent(line: str) -> None:
+    """Print nothing."""
+
+
+@pytest.fixture(autouse=True)
+def own_conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory of the configuration; the files of the jobs are found from `jobs` in it."""
+    monkeypatch.setenv("NEXMARK_CONF", str(tmp_path / "conf"))
+    (tmp_path / "conf" / "jobs").mkdir(parents=True)
+    return tmp_path / "conf"
+
+
+def job(**tables: JobTable) -> Job:
+    return Job(name="mine", tables=tables, sql="mine.sql", text="SELECT 1")
+
+
+def stream(files: object, **more: object) -> JobTable:
+    times = {"event_time": "at", "watermark": "1 minute"}
+    return JobTable.model_validate({"files": str(files), **times, **more})
+
+
+def laid_out(of: Job, tmp_path: Path, most_batches: int | None = None) -> Path:
+    lay_out(of, tmp_path / "laid out", silent, most_batches)
+    return tmp_path / "laid out"
+
+
+def write_lines(path: Path, *ids: int, at: str = AT) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps({"id": each, "at": at}) + "\n" for each in ids))
+    return path
+
+
+def ids_of(file: Path) -> list[int]:
+    return [row[0] for row in duckdb.execute(f"SELECT id FROM '{file}'").fetchall()]
+
+
+def test_rows_come_in_the_order_of_the_names_and_not_of_the_dates(tmp_path: Path) -> None:
+    second, first = (
+        write_lines(tmp_path / "in" / name, *ids)
+        for name, ids in (("b.json", (3, 4, 5)), ("a.json", (1, 2)))
+    )
+    os.utime(second, (1, 1))
+    os.utime(first, (2, 2))
+    made = laid_out(job(orders=stream(tmp_path / "in", rows_per_batch=2)), tmp_path)
+    files = sorted((made / "orders").iterdir())
+    assert [ids_of(file) for file in files] == [[1, 2], [3, 4], [5]]
+    assert sorted(files, key=lambda file: file.stat().st_mtime) == files
+    assert read_tables(made)[0].rows == (2, 2, 1)
+
+
+def test_every_batch_has_as_many_files(tmp_path: Path) -> None:
+    """Spark counts files: a last batch with few rows has files without any."""
+    duckdb.execute(
+        f"COPY (SELECT range AS id, TIMESTAMP '{AT}' AS at FROM range(100_001)) "
+        f"TO '{tmp_path}/in.parquet'"
+    )
+    made = laid_out(job(orders=stream(tmp_path / "in.parquet")), tmp_path)
+    (table,) = read_tables(made)
+    assert (table.rows, table.files_per_batch) == ((100_000, 1), 4)
+    files = sorted((made / "orders").iterdir())
+    assert [len(ids_of(file)) for file in files] == [25_000] * 4 + [0, 0, 0, 1]
+    assert [each for file in files for each in ids_of(file)] == list(range(100_001))
+
+
+def test_a_static_table_is_one_file(tmp_path: Path) -> None:
+    (tmp_path / "country.csv").write_text("code,name\nch,Switzerland\nat,Austria\n")
+    orders = stream(write_lines(tmp_path / "in" / "a.json", 1))
+    country = JobTable(files=str(tmp_path / "country.csv"), static=True)
+    made = laid_out(job(orders=orders, country=country), tmp_path, most_batches=1)
+    assert read_tables(made)[1].static
+    with open_laid_out(made) as events:
+        rows = events.connection.execute("SELECT code, name FROM country").fetchall()
+        assert rows == [("ch", "Switzerland"), ("at", "Austria")]
+        assert events.count == 1
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind"),
+    [
+        (f"TIMESTAMP '{AT}'", "TIMESTAMP WITH TIME ZONE"),
+        (f"TIMESTAMP_NS '{AT}'", "TIMESTAMP WITH TIME ZONE"),
+        ("1::UBIGINT", "DECIMAL(20,0)"),
+        ("uuid()", "VARCHAR"),
+        ("TIME '10:00:00'", "VARCHAR"),
+        ("[1, 2]", "INTEGER[]"),
+        ("1.5::DECIMAL(9, 2)", "DECIMAL(9,2)"),
+    ],
+)
+def test_spark_can_read_every_type(tmp_path: Path, sql: str, kind: str) -> None:
+    row = f"SELECT 1 AS id, TIMESTAMP '{AT}' AS at, {sql} AS value"
+    duckdb.execute(f"COPY ({row}) TO '{tmp_path}/in.parquet'")
+    made = laid_out(job(orders=stream(tmp_path / "in.parquet")), tmp_path)
+    described = duckdb.execute(f"DESCRIBE FROM '{made}/orders/*.parquet'").fetchall()
+    assert {name: type_ for name, type_, *_ in described}["value"] == kind
+
+
+def test_times_of_texts_are_in_utc(tmp_path: Path) -> None:
+    made = laid_out(job(orders=stream(write_lines(tmp_path / "a.json", 1))), tmp_path)
+    with open_laid_out(made) as events:
+        ((moment,),) = events.connection.execute("SELECT at FROM orders").fetchall()
+    assert str(moment) == AT
+
+
+def test_compressed_lines_hidden_files_and_a_pattern(tmp_path: Path, own_conf: Path) -> None:
+    """A path that is not absolute begins at the file of the job."""
+    data = own_conf / "jobs" / "data"
+    data.mkdir()
+    with gzip.open(data / "a.json.gz", "wt") as file:
+        file.write(json.dumps({"id": 7, "at": AT}) + "\n")
+    write_lines(data / "_SUCCESS", 1)
+    write_lines(data / ".b.json", 2)
+    for files in ("data", "data/*.gz"):
+        made = laid_out(job(orders=stream(files)), tmp_path)
+        assert ids_of(made / "orders" / "00000-00.parquet") == [7]
+
+
+def test_the_columns_of_partitioned_directories_are_columns(tmp_path: Path) -> None:
+    for day in ("2026-01-01", "2026-01-02"):
+        write_lines(tmp_path / "in" / f"day={day}" / "a.json", 1)
+    made = laid_out(job(orders=stream(tmp_path / "in")), tmp_path)
+    rows = duckdb.execute(f"SELECT day::VARCHAR FROM '{made}/orders/*.parquet'").fetchall()
+    assert rows == [("2026-01-01",), ("2026-01-02",)]
+
+
+def test_other_rows_make_another_formulation_and_other_dates_do_not(tmp_path: Path) -> None:
+    file = write_lines(tmp_path / "in" / "a.json", 1)
+    first = with_input_hash(job(orders=stream(tmp_path / "in")))
+    os.utime(file, (1, 1))
+    assert with_input_hash(first) == first
+    write_lines(file, 2)
+    assert with_input_hash(first).formulation != first.formulation
+    with pytest.raises(NexmarkError, match="mine: the files of its tables are not what they were"):
+        laid_out(first, tmp_path)
+    assert not (tmp_path / "laid out").exists()
+
+
+@pytest.mark.parametrize(
+    ("files", "more", "said"),
+    [
+        ("none/*.json", {}, r"mine.yaml: tables.orders.files: there is no file .*none/\*.json; c"),
+        ("a.txt", {}, r"tables.orders.files: .*a.txt is not read; name \*.parquet"),
+        ("both", {}, r"tables.orders.files: there are files of .csv and of .json; name one kind"),
+        ("a.json", {"event_time": "att"}, r"event_time: the files have no column 'att'; did you"),
+        ("a.json", {"event_time": "id"}, r"tables.orders.event_time: id is of type BIGINT; name a"),
+        ("bad.json", {}, r"tables.orders.files: .*; correct the files"),
+    ],
+)
+def test_a_mistake_is_found_before_the_night(
+    own_conf: Path, files: str, more: dict[str, str], said: str
+) -> None:
+    data = own_conf / "jobs"
+    for name in ("a.json", "a.txt", "both/a.json", "both/b.csv"):
+        write_lines(data / name, 1)
+    (data / "bad.json").write_text('{"id": 1, \n nothing\n')
+    problem = input_problem(job(orders=stream(files, **more)))
+    with pytest.raises(NexmarkError, match=said):
+        raise NexmarkError(problem)
+    assert "\n" not in problem
+
+
+def test_files_without_a_row_are_refused_and_leave_nothing(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("id,at\n")
+    with pytest.raises(NexmarkError, match=r"tables.orders.(files: the files have no row|event)"):
+        laid_out(job(orders=stream(tmp_path / "in.csv")), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] in (["conf", "in.csv"], ["in.csv", "conf"])
