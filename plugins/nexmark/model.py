@@ -15,6 +15,9 @@ SUITE = "suite"
 
 CANARY = "canary"
 """The query under which the replay CSV has the readings of the hosts."""
+CANDIDATE_JOB = "spark.nexmark.candidateJob"
+"""The name under which a night records the directory of the candidate's changed jobs; a dot and the
+name of a job follow it for the formulation of each."""
 LATEST = "latest"
 """The name that stands for the newest run."""
 

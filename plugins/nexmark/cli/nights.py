@@ -9,7 +9,7 @@ import typer
 from nexmark.cli import shared_options as option
 from nexmark.config import BUILD_DAG_ID, Config, load, paths, pick
 from nexmark.errors import NexmarkError
-from nexmark.model import MIN_PAIRS, SUITE, Mode, Value, query_name
+from nexmark.model import CANDIDATE_JOB, MIN_PAIRS, SUITE, Mode, Value, query_name
 from nexmark.night.params import NightParams, RolloutParams, help_of
 from nexmark.people import process_user, signed
 from nexmark.terminal import INTERRUPTED, show_line
@@ -35,6 +35,7 @@ def run(
     cluster: option.ClusterName = None,
     mode: option.Mode = None,
     candidate_conf: option.CandidateConf = None,
+    candidate_job: option.CandidateJob = None,
     compatibility: option.Compatibility = None,
     candidate: Annotated[
         str | None, option.text(f"The build to test, {option.BUILD} (default: the engine's).")
@@ -67,6 +68,7 @@ def build(
     cluster: option.ClusterName = None,
     mode: option.Mode = None,
     candidate_conf: option.CandidateConf = None,
+    candidate_job: option.CandidateJob = None,
     compatibility: option.Compatibility = None,
     until: Annotated[
         Literal["decided"],
@@ -223,8 +225,18 @@ def _undecided(run: str, context: typer.Context) -> tuple[str, dict[str, Any]]:
             "cluster": night.cluster,
             "queries": ",".join(queries),
             "repetitions": night.repetitions,
-            "candidate_conf": dict(night.candidate_conf or {}) or None,
+            **_of_candidate_alone(night.candidate_conf or {}),
         }
+
+
+def _of_candidate_alone(recorded: Mapping[str, str]) -> dict[str, Any]:
+    """Return the params for what a night recorded of its candidate alone: confs, changed jobs."""
+    confs = {name: value for name, value in recorded.items() if not _is_of_job(name)}
+    return {"candidate_conf": confs or None, "candidate_job": recorded.get(CANDIDATE_JOB)}
+
+
+def _is_of_job(name: str) -> bool:
+    return name == CANDIDATE_JOB or name.startswith(f"{CANDIDATE_JOB}.")
 
 
 def _at_the_prompt(config: Config, options: Mapping[str, Any], workload: str) -> dict[str, Any]:

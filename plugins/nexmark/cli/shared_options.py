@@ -45,6 +45,12 @@ def given(text: str | None) -> str | None:
     return text
 
 
+def absolute(text: str | None) -> str | None:
+    """Return the absolute path of a directory, as Airflow needs it; refuse an empty text."""
+    checked = given(text)
+    return None if checked is None else str(Path(checked).expanduser().resolve())
+
+
 def whole(low: int, high: int) -> Callable[[str], int]:
     """Return a function that parses a whole number from ``low`` to ``high``."""
 
@@ -202,6 +208,10 @@ EngineCluster = Annotated[
 Mode = Annotated[model.Mode | None, typer.Option(help=help_of("mode"))]
 Repetitions = Annotated[int | None, number(1, 100, help=help_of("repetitions"))]
 CandidateConf = Annotated[list[str] | None, confs_option(help_of("candidate_conf"))]
+CandidateJob = Annotated[
+    str | None,
+    typer.Option(callback=absolute, metavar="DIR", help=help_of("candidate_job")),
+]
 Conf = Annotated[list[str] | None, confs_option("A Spark conf of the query.")]
 Compatibility = Annotated[
     bool | None, typer.Option("--compatibility/--no-compatibility", help=help_of("compatibility"))

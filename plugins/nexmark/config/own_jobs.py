@@ -220,10 +220,11 @@ _LOADED = ("text", "py_texts", "reference_text", "added", "main_sha256", "input_
 def load_jobs(directory: Path | None = None) -> dict[str, Job]:
     """Return the jobs in `include/conf/jobs` by name; ConfigError for the first mistake."""
     directory = directory or paths.conf_dir()
-    return {name: _job(directory / FOLDER / f"{name}.yaml") for name in job_names(directory)}
+    return {name: read_job(directory / FOLDER / f"{name}.yaml") for name in job_names(directory)}
 
 
-def _job(path: Path) -> Job:
+def read_job(path: Path) -> Job:
+    """Return the job in a file, with the texts of the files beside it; ConfigError for a mistake."""
     document, name = read(path), path.stem
     _check_name(document, name)
     for key in _LOADED:

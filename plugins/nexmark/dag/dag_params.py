@@ -18,6 +18,7 @@ _COMMON = (
     "queries",
     "against",
     "candidate_conf",
+    "candidate_job",
     "mode",
     "compatibility",
     "pairs",
@@ -27,7 +28,7 @@ _COMMON = (
 )
 #: The sections of the forms, folded at first, with their params.
 SECTIONS: Mapping[str, tuple[str, ...]] = {
-    "What is compared": ("against", "candidate_conf", "mode", "compatibility"),
+    "What is compared": ("against", "candidate_conf", "candidate_job", "mode", "compatibility"),
     "How much is measured": ("repetitions", "pairs", "budget_minutes", "batches", "verify_scale"),
     "Where it runs": ("engine", "cluster"),
     "How it is decided": ("timeout_days", "go_on_undecided"),

@@ -18,7 +18,7 @@ from nexmark.attribution.explained import Attribution, CostChange, Observed, Pla
 from nexmark.evidence.night_rows import NightRows
 from nexmark.evidence.pairs import arms_of
 from nexmark.evidence.rows import Row
-from nexmark.model import ARMS, CPU, MIN_PAIRS, SUITE, WALL, Arm, Mode, grouped
+from nexmark.model import ARMS, CANDIDATE_JOB, CPU, MIN_PAIRS, SUITE, WALL, Arm, Mode, grouped
 from nexmark.secrets import shown as hidden
 from nexmark.secrets import without_secrets
 from nexmark.store import Store
@@ -327,7 +327,10 @@ def reproduce(store: Store, stored: NightRows, query: str) -> str:
     for name, value in options.items():
         words += [name, without_secrets(value)] if value else []
     for key, value in (night.candidate_conf or {}).items():
-        words += ["--candidate-conf", f"{key}={hidden(str(key), str(value))}"]
+        if key == CANDIDATE_JOB:
+            words += ["--candidate-job", str(value)]
+        elif not key.startswith(f"{CANDIDATE_JOB}."):
+            words += ["--candidate-conf", f"{key}={hidden(str(key), str(value))}"]
     if any(row.red and row.query == query for row in stored.compatibility):
         words.append("--compatibility")
     return shlex.join(words)

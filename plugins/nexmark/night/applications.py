@@ -77,7 +77,7 @@ def verify_submission(night: Night, deployment: Deployment, query: str) -> Query
     directory, output = night.files.group(query).verify, night.verified_dir(query)
     sink = f"{verify_sink(query)}:{output}"
     arguments = _query_arguments(night, query, directory, night.workload.verify, sink)
-    job = night.jobs.get(query)
+    job = night.job_of_candidate(query)
     # Without a reference they prove nothing, and a job with own files does not read them.
     if job is None or (job.is_proven and job.own_tables is None):
         arguments += ["--boundary", str(night.boundary_dir(query))]

@@ -17,6 +17,7 @@ from nexmark.config.models import BUILD_DAG_ID, SIGNOFF_DAG_ID
 from nexmark.errors import NexmarkError, suggest
 from nexmark.inputs.input_files import with_input_hash
 from nexmark.model import CPU, Mode, query_name
+from nexmark.night.changed_jobs import changed_jobs
 from nexmark.night.kinds import kind_of
 from nexmark.night.kinds.own import to_plan
 from nexmark.night.night_plan import Night
@@ -46,6 +47,11 @@ def make_night(
     """
     asked = NightParams.of(params)
     engine_config = pick("engine", engine, config.engines)
+    changed = changed_jobs(asked.candidate_job, config.jobs) if asked.candidate_job else {}
+    if changed:
+        same_build = asked.against or _candidate(asked) or str(engine_config.build)
+        own = {"against": same_build, "queries": asked.queries or list(changed)}
+        asked = asked.model_copy(update=own)
     name = asked.workload or engine_config.workload
     workload: Workload = pick("workload", name, config.workloads)
     teaching = teaches(dag_id, asked)
@@ -75,6 +81,11 @@ def make_night(
         problem = f"{next(iter(jobs))} is a job of your own, and workload {workload.name}"
         remedy = "take a workload without kind, or leave the job out"
         raise NexmarkError(f"queries: {problem} is of kind {workload.kind}; {remedy}")
+    candidate_jobs = {
+        name: job.model_copy(update={"input_sha256": jobs[name].input_sha256})
+        for name, job in changed.items()
+        if name in jobs
+    }
     candidate, against = _candidate(asked), asked.against
     cluster = pick("cluster", asked.cluster or config.cluster_of(engine_config), config.clusters)
     span = workload.compatibility or (Span() if asked.compatibility else None)
@@ -93,6 +104,8 @@ def make_night(
         compatibility=span if asked.compatibility is not False else None,
         against=dict.fromkeys(queries, engines.parse_source(against)) if against else {},
         jobs=jobs,
+        candidate_jobs=candidate_jobs,
+        candidate_job=asked.candidate_job or "",
     )
 
 
@@ -100,9 +113,9 @@ def teaches(dag_id: str, asked: NightParams) -> bool:
     """Tell whether the gate learns from such a night.
 
     It does not learn from a build on demand or a sign-off, nor if a person gave the candidate, its
-    confs or the build to compare with.
+    confs, its jobs or the build to compare with.
     """
-    chosen = (_candidate(asked), asked.candidate_conf, asked.against)
+    chosen = (_candidate(asked), asked.candidate_conf, asked.candidate_job, asked.against)
     return dag_id not in TRIALS and not any(chosen)
 
 

@@ -4,6 +4,7 @@ import contextlib
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from nexmark.cluster import ClusterError, Lease
 from nexmark.config import BuildSource, load_retention, paths
@@ -61,7 +62,11 @@ class NightClusters:
             for each in (candidate, *deployments.baselines.values())
         }
         cluster.claim(self.lease, self.is_active)  # to fetch the builds took a while
-        sent = [*releases.values(), candidate.jobs_release]
+        jobs = {
+            each.jobs_release.name: each.jobs_release
+            for each in (candidate, *deployments.baselines.values())
+        }
+        sent = [*releases.values(), *jobs.values()]
         cluster.deploy(sent, load_retention().host_builds, say)
         for query, build in night.accepted.items():
             if (now := deployments.baselines[query].build) != build:
@@ -140,8 +145,9 @@ class NightClusters:
 
 def _fetched(night: Night) -> Deployments:
     """Return the builds and the jobs of a night, once they are all on this machine."""
-    jobs, jobs_home = deploy_jobs(paths.home() / "jobs", night.jobs.values())
-    program = timed_program(jobs_home)
+    place = paths.home() / "jobs"
+    of_baseline = deploy_jobs(place, night.jobs.values())
+    of_candidate = deploy_jobs(place, {**night.jobs, **night.candidate_jobs}.values())
     builds = {
         source: checked_build(source)
         for source in dict.fromkeys([night.candidate, *night.against.values()])
@@ -151,8 +157,8 @@ def _fetched(night: Night) -> Deployments:
         raise FinalError(problem)
     python = job_python(*versions)
 
-    def deployment_of(source: BuildSource) -> Deployment:
-        build = builds[source]
+    def deployment_of(source: BuildSource, deployed: tuple[str, Path]) -> Deployment:
+        build, (jobs, jobs_home) = builds[source], deployed
         try:
             kind_of(night.workload).check_build(night, build.version)
         except NexmarkError as error:
@@ -164,14 +170,16 @@ def _fetched(night: Night) -> Deployments:
             source=build.source,
             jobs=jobs,
             jobs_home=str(jobs_home),
-            program=program,
+            program=timed_program(jobs_home),
             python=python,
             revision=build.revision,
         )
 
     return Deployments(
-        candidate=deployment_of(night.candidate),
-        baselines={query: deployment_of(source) for query, source in night.against.items()},
+        candidate=deployment_of(night.candidate, of_candidate),
+        baselines={
+            query: deployment_of(source, of_baseline) for query, source in night.against.items()
+        },
     )
 
 

@@ -36,6 +36,8 @@ class Night(Model):
         deadline: when the budget of the night ends: a round that would last longer is not begun.
         machine: the name of the machine that the preflight ran on.
         jobs: the jobs of a person's own among the queries.
+        candidate_jobs: those of which the candidate runs a changed version, with this version.
+        candidate_job: the directory of the changed versions; '' for none.
         started_by: the user who started the run; the kind of the run (`scheduled`) if no user did.
     """
 
@@ -60,6 +62,8 @@ class Night(Model):
     machine: str = Field(default_factory=socket.gethostname)
     started_by: str = ""
     jobs: Mapping[str, config.Job] = Field(default_factory=dict)
+    candidate_jobs: Mapping[str, config.Job] = Field(default_factory=dict)
+    candidate_job: str = ""
 
     @property
     def files(self) -> RunDirectory:
@@ -122,9 +126,13 @@ class Night(Model):
         """Return the output of the verification run of `query` over the boundary events."""
         return self.verified_dir(query).with_name("boundary")
 
+    def job_of_candidate(self, query: str) -> config.Job | None:
+        """Return the job that the candidate runs as `query`; None for a query of Nexmark."""
+        return self.candidate_jobs.get(query) or self.jobs.get(query)
+
     def compares_verified_arms(self, query: str) -> bool:
         """Tell whether the baseline's rows say what is right: of a job without a reference."""
-        job = self.jobs.get(query)
+        job = self.job_of_candidate(query)
         if job is None or job.application is not None:
             return False
         return not job.is_proven and query in self.against

@@ -107,6 +107,12 @@ class NightParams(BaseModel):
             "propertyNames": {"not": {"pattern": SECRET_NAMES}},
         },
     )
+    candidate_job: _Build | None = Field(
+        None,
+        title="Candidate's jobs",
+        description="A directory with changed files of jobs of your own: the candidate runs these, "
+        "the baseline those in include/conf/jobs, by default both on the same build.",
+    )
     mode: WrittenMode | None = Field(
         None,
         title="Mode",

@@ -83,7 +83,7 @@ def plan_together(night: Night, deployment: Deployment) -> AnySubmission:
     """
     from nexmark.expectations.suites import check_added
 
-    check_added(night.queries, night.jobs)
+    check_added(night.queries, {**night.jobs, **night.candidate_jobs})
     verified = [query for query in night.queries if not night.is_application(query)]
     if len(verified) < 2:
         return NothingToSubmit(reason="no two queries are to be verified: each has its own task")
@@ -168,7 +168,7 @@ def verify(night: Night, query: str) -> Verification:
     """Return the expectations' outcome on both outputs of the verification run."""
     from nexmark.expectations.suites import validate, validate_boundary
 
-    if job := night.jobs.get(query):
+    if job := night.job_of_candidate(query):
         return _verify_own(night, job) if job.application is None else _by_repetitions(job)
     how = (night.files.data_docs, verify_sink(query))
     made = _outcome(validate, query, night.verified_dir(query), night.events_dir, *how)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from nexmark.config import paths
 from nexmark.model import FIRST_ROUND, PROFILED, Arm, Say, grouped, metric_of
+from nexmark.night.changed_jobs import recorded
 from nexmark.night.deployments import Deployment, Deployments
 from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import say
@@ -78,7 +79,10 @@ def night_record(night: Night, deployments: Deployments, started: datetime) -> "
         baselines={query: baseline.build for query, baseline in deployments.baselines.items()},
         seed=night.seed,
         gate_spec=night.gate.model_dump(mode="json"),
-        candidate_conf=night.candidate_conf,
+        candidate_conf={
+            **night.candidate_conf,
+            **recorded(night.candidate_job, night.candidate_jobs),
+        },
         teaches=night.teaches,
         baseline_builds=[build_of(baseline) for baseline in deployments.baselines.values()],
         started_by=night.started_by,

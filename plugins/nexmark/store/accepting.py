@@ -86,7 +86,7 @@ def check_request(
 
 
 def confs_of_candidate(night: NightRow) -> str:
-    """Say in words which Spark confs a night gave to its candidate alone; "" if none."""
+    """Say in words which Spark confs, or jobs, a night gave to its candidate alone; "" if none."""
     confs = shown_confs(night.candidate_conf or {})
     return f"its candidate alone had {confs}" if confs else ""
 

@@ -75,6 +75,9 @@ def prepare_night(engine: str, params: Mapping[str, object]) -> None:
     if night.candidate_conf:
         confs = shown_confs(night.candidate_conf)
         say(f"the candidate alone has {confs}: a trial, which cannot be accepted as a baseline")
+    if night.candidate_jobs:
+        names = ", ".join(night.candidate_jobs)
+        say(f"the candidate runs the version of {night.candidate_job} of {names}: a trial, too")
     if not night.teaches:
         say("a person chose the builds to compare: the gate learns nothing from this night")
     if night.mode == Mode.PAIRED and (line := budget_line(night, datetime.now(UTC))):
