@@ -37,11 +37,18 @@ def list_() -> int:
         show_line("there is no job of your own; write one: nexmark job new NAME")
         return 0
     rows = [
-        [name, each.file, each.output_mode, ",".join(each.key) or "-", each.reference or "-"]
+        [name, each.file, _tables_of(each), each.output_mode, ",".join(each.key) or "-", each.reference or "-"]
         for name, each in jobs.items()
     ]
-    show_line(columns(("job", "file", "output mode", "key", "reference"), rows))
+    show_line(columns(("job", "file", "tables", "output mode", "key", "reference"), rows))
     return 0
+
+
+def _tables_of(job: Job) -> str:
+    """Return what a job reads: nexmark, its own tables, or - for an application."""
+    if job.own_tables is not None:
+        return ",".join(job.own_tables)
+    return "-" if job.application is not None else "nexmark"
 
 
 @job.command()

@@ -103,9 +103,10 @@ def build(
             show_line(f"{continued}: every query is decided; there is nothing to go on with")
             return 0
         return run_night(config, BUILD_DAG_ID, engine, {**params, **given})
-    if not build.strip():
-        raise typer.BadParameter(f"--build: none is given; give it {option.BUILD}")
     chosen = config.engine(engine)
+    if not build.strip() and candidate_job is None:
+        raise typer.BadParameter(f"--build: none is given; give it {option.BUILD}")
+    build = build.strip() or str(chosen.build)
     asked = _at_the_prompt(config, context.params, config.comparison_workload(chosen))
     params = {"build": build, "engine": chosen.name, **asked, **given}
     return run_night(config, BUILD_DAG_ID, chosen.name, params)
