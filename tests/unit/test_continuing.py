@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -34,11 +35,19 @@ def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ran:
     return started
 
 
-def night(**values: Value) -> str:
+def night(
+    further: Mapping[str, int] = MappingProxyType({}), repetitions: int = 5, **values: Value
+) -> str:
     """Record a night of 4.3.0 against 4.2.1 (q7: 4.1.4); return its name."""
     builds = {"q7": "sha-414"}
     verdicts = [
-        replace(OK, query=query, value=value, baseline_build=builds.get(query, "sha-421"))
+        replace(
+            OK,
+            query=query,
+            value=value,
+            baseline_build=builds.get(query, "sha-421"),
+            further_pairs=further.get(query),
+        )
         for query, value in values.items()
     ]
     with open_store(paths.database_url()) as store:
@@ -47,6 +56,7 @@ def night(**values: Value) -> str:
             1,
             *verdicts,
             queries=tuple(values),
+            repetitions=repetitions,
             build=BuildRecord("sha-430", "4.3.0", "pypi:4.3.0"),
             baselines={query: builds.get(query, "sha-421") for query in values},
             baseline_builds=[
@@ -70,6 +80,17 @@ def test_what_is_undecided_goes_on_against_the_same_build(
     assert f"q7: compared with another build; go on with {command}" in capsys.readouterr().out
     assert main(["build", "--continue", run, "--queries", "q7"]) == 0
     assert (ran[1][2]["queries"], ran[1][2]["against"]) == ("q7", "pypi:4.1.4")
+
+
+@pytest.mark.parametrize(
+    ("further", "first"), [({"q0": 2, "q5": 29}, 3), ({"q0": 4, "q5": 29}, 4), ({"q5": 29}, 5)]
+)
+def test_the_first_round_has_no_more_pairs_than_decide_a_query(
+    ran: Ran, further: Mapping[str, int], first: int
+) -> None:
+    run = night(further, q0=Value.UNDECIDED, q5=Value.UNDECIDED)
+    assert main(["build", "--continue", run]) == 0
+    assert ran[0][2]["repetitions"] == first
 
 
 def test_the_latest_run_goes_on_and_its_name_is_said(

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from nexmark.config import Engine
     from nexmark.rollout.state import Rollout
     from nexmark.store import Store
+    from nexmark.store.table_rows import NightRow
+    from nexmark.verdict.verdict import Verdict
 
 _SOAK_RUNS = 4
 """The repetitions of two pairs."""
@@ -201,11 +203,12 @@ def _undecided(run: str, context: typer.Context) -> tuple[str, dict[str, Any]]:
             raise typer.BadParameter(problem)
     with option.opened(None) as store:
         night = option.named_run(store, run, context.params["engine"])
-        undecided = {
-            verdict.query: verdict.baseline_build
+        left = {
+            verdict.query: verdict
             for verdict in store.verdicts(night.id)
             if verdict.decides and verdict.value is Value.UNDECIDED and verdict.query != SUITE
         }
+        undecided = {query: verdict.baseline_build for query, verdict in left.items()}
         asked = query_names(context.params["queries"])
         if decided := [query for query in asked if query not in undecided]:
             problem = f"{night.id} left {', '.join(undecided) or 'no query'} undecided"
@@ -225,9 +228,19 @@ def _undecided(run: str, context: typer.Context) -> tuple[str, dict[str, Any]]:
             "workload": night.workload,
             "cluster": night.cluster,
             "queries": ",".join(queries),
-            "repetitions": night.repetitions,
+            "repetitions": _first_round(night, [left[query] for query in queries]),
             **_of_candidate_alone(night.candidate_conf or {}),
         }
+
+
+def _first_round(night: "NightRow", undecided: "Sequence[Verdict]") -> int:
+    """Return the pairs of the first round that goes on with a night: what decides the first query.
+
+    Pairs of both nights count, so it may have fewer than a first round has; a night has at least
+    as many as the gate judges.
+    """
+    further = [verdict.further_pairs for verdict in undecided if verdict.further_pairs]
+    return min(night.repetitions, max(MIN_PAIRS, min(further, default=night.repetitions)))
 
 
 def _of_candidate_alone(recorded: Mapping[str, str]) -> dict[str, Any]:

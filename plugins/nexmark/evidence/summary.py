@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from nexmark.evidence.gate_health import SelfTests
 from nexmark.evidence.rows import Row
-from nexmark.model import ARMS, Mode, Value, metric_of
+from nexmark.model import ARMS, MIN_PAIRS, Mode, Value, metric_of
 from nexmark.night.run_directory import RunDirectory
 from nexmark.store.accepting import confs_of_candidate
 from nexmark.store.table_rows import CompatibilityRow, NightRow
@@ -232,11 +232,15 @@ def _next_when_green(night: NightRow, rows: Sequence[Row], accept: str) -> str:
 
 
 def _further_pairs(row: Row) -> str:
-    """Return a query with how many more pairs would decide it."""
+    """Return a query with how many more pairs to measure."""
+    further = _further(row)
+    return f"more pairs of {row.query}" if further is None else f"{further} more pairs of {row.query}"
+
+
+def _further(row: Row) -> int | None:
+    """Return how many pairs would decide a query, as many at least as the gate judges of a night."""
     further = row.verdict.further_pairs if row.verdict else None
-    if further is None:
-        return f"more pairs of {row.query}"
-    return f"{further} more pair{'' if further == 1 else 's'} of {row.query}"
+    return None if further is None else max(MIN_PAIRS, further)
 
 
 def _time_of_pairs(night: NightRow, rows: Sequence[Row]) -> str:
@@ -247,7 +251,7 @@ def _time_of_pairs(night: NightRow, rows: Sequence[Row]) -> str:
     spans = RunDirectory(Path(night.directory)).applications()
     seconds = 0.0
     for row in rows:
-        further = row.verdict.further_pairs if row.verdict else None
+        further = _further(row)
         took = [span.end - span.start for span in spans if span.timed and span.query == row.query]
         if further is None or not took:
             return ""

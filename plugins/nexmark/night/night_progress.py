@@ -148,7 +148,8 @@ class Watch:
         known = {other: ran[other] for other in self._plan if other in ran and other != label}
         took = [span.end - span.start for span in known.values()]
         if earlier := self._earlier:
-            left = earlier[self._plan[-1]].end - earlier[label].end
+            ends = sorted(earlier[other].end for other in self._plan)
+            left = ends[-1] - ends[len(known)]  # its arms may have been in another order
             then = sum(earlier[other].end - earlier[other].start for other in known) or 1.0
             return progress.left_s + left * min(max((sum(took) or 1.0) / then, 0.5), 2.0)
         each = mean([*took, self._clock() - self._start + progress.left_s])
