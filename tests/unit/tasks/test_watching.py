@@ -188,6 +188,18 @@ class TestEnd:
         assert len(found) > 20
         assert all(2 / 3 < each < 4 / 3 for each in found), found
 
+    def test_by_an_earlier_night_whose_order_was_another_one(self, night: Night) -> None:
+        """The seed of a night decides which arm of a pair is first."""
+        earlier = night.model_copy(update={"run_id": "run 0"})
+        earlier.write()
+        spans = ran(night, 0)
+        swapped = dict(zip(reversed(labels(night)), list(spans.values())[1:], strict=True))
+        for label, (start, stop) in swapped.items():
+            earlier.files.add_application(ApplicationSpan(label=label, start=start, end=stop))
+        found = self.estimates(night, ran(night, 10_000))
+        assert len(found) > 20
+        assert all(0 < each < 3 for each in found), found
+
     def test_without_one_if_the_queries_are_alike(
         self, night: Night, monkeypatch: pytest.MonkeyPatch
     ) -> None:
