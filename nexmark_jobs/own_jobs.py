@@ -22,18 +22,16 @@ from types import ModuleType
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from nexmark_jobs.errors import UsageError, one_line
 from nexmark_jobs.queries.formulation import WATERMARK_DELAY, Formulation, Query, Streams
+from nexmark_jobs.sources.event_files import without_sentinels
 from nexmark_jobs.sources.table_files import Tables
 
 OWN = Path(__file__).with_name("own")
 """Where the jobs of a night are."""
 JOB_FILE = "job.json"
 STREAMS = ("person", "auction", "bid")
-_AFTER_THE_INPUT = "9998-01-01 00:00:00"
-"""Sentinels, which move the watermark past every event, are later than this."""
 _PLACE = re.compile(r";? ?\(?\bline (?P<line>\d+),? pos (?P<column>\d+)\)?")
 
 
@@ -95,15 +93,9 @@ class OwnJob:
         return call_function(spark, file, self.function, tables)
 
     def _stream(self, streams: Streams, kind: str) -> DataFrame:
-        """Return a stream with its watermark, without the numbers of events and the sentinels.
-
-        Spark moves no condition on the event time below the watermark, so the sentinels move it
-        before they are dropped.
-        """
+        """Return a stream with its watermark, without the numbers of events and the sentinels."""
         events = streams.source.of_kind(kind).drop("n").withWatermark("dateTime", WATERMARK_DELAY)
-        if self.output_mode != "append":
-            return events
-        return events.where(F.col("dateTime") < F.lit(_AFTER_THE_INPUT).cast("timestamp"))
+        return without_sentinels(events, "dateTime") if self.output_mode == "append" else events
 
 
 def own_query(name: str, below: Path = OWN) -> Query:
@@ -178,13 +170,18 @@ def run_statements(spark: SparkSession, file: Path, tables: Mapping[str, DataFra
 
 
 def checked_columns(file: Path, frame: DataFrame) -> DataFrame:
-    """Return a frame on top of an analysed plan; UsageError for two columns of one name."""
+    """Return a frame on top of an analysed plan.
+
+    Raises:
+        UsageError: Two columns have one name, or a name is that of a field of a column to Spark.
+    """
     if twice := {name for name in frame.columns if frame.columns.count(name) > 1}:
         problem = f"two columns are called {min(twice)}"
         raise UsageError(f"{file.name}: {problem}; rename one with AS")
-    return frame.select(
-        "*"
-    )  # a plan of Spark SQL does not say that it streams until it is analysed
+    if odd := next((name for name in frame.columns if "." in name or "`" in name), None):
+        raise UsageError(f"{file.name}: a column is called {odd}; give it a plain name with AS")
+    # A plan of Spark SQL does not say that it streams until it is analysed.
+    return frame.select("*")
 
 
 def _problem(error: PySparkException, statement: str) -> str:

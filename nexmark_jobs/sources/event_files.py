@@ -20,6 +20,8 @@ from nexmark_jobs.sources.recorded_events import FIELDS, KINDS, Recording
 
 _SENTINELS = "sentinels"
 _MOST = 10
+_AFTER_THE_INPUT = "9998-01-01 00:00:00"
+"""Sentinels, which move the watermark past every event, are later than this."""
 NO_DATA_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 _GLOB_CHARACTERS = "\\{}[]*?"
 
@@ -104,6 +106,21 @@ class Sentinels:
         self._work.write(f"{self._directory}/sentinels-{self._written}.json", _sentinel_lines())
         self._written += 1
         return False
+
+
+def without_sentinels(events: DataFrame, event_time: str) -> DataFrame:
+    """Return a stream with a watermark without its sentinels, which have moved the watermark.
+
+    Spark moves conditions of a query below the watermark, where they could drop the sentinels
+    before they have moved it. It moves nothing below a condition that is not deterministic, as the
+    number of a partition is none.
+
+    Args:
+        events: The stream.
+        event_time: The column of its event time.
+    """
+    before = F.col(event_time) < F.lit(_AFTER_THE_INPUT).cast("timestamp")
+    return events.where(F.col(event_time).isNull() | before | (F.spark_partition_id() < 0))
 
 
 def _feed(events: Sequence[int], sentinels: Sentinels) -> Feed:

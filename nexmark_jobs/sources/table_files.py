@@ -8,20 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from nexmark_jobs import progress as reported
 from nexmark_jobs.errors import JobError, UsageError
 from nexmark_jobs.generator import SENTINEL_TIME
 from nexmark_jobs.session import WorkDirectory
 from nexmark_jobs.sources.datagen import STILL_OPEN, Feed, has_closed_all
-from nexmark_jobs.sources.event_files import NO_DATA_BATCHES, spark_pattern
+from nexmark_jobs.sources.event_files import (
+    NO_DATA_BATCHES,
+    spark_pattern,
+    without_sentinels,
+)
 from nexmark_jobs.sources.laid_out_tables import LaidOutTable, read_tables
 
 _SENTINELS = "sentinels"
 _MOST = 10
-_AFTER_THE_INPUT = "9998-01-01 00:00:00"
-"""Sentinels, which move the watermark past every row, are later than this."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +77,7 @@ class Tables:
         sentinels = self.spark.readStream.schema(schema).json(self.work.make(_place(table)))
         united = rows.unionByName(sentinels)
         events = united.withWatermark(_quoted(table.event_time), table.watermark)
-        moment = F.col(_quoted(table.event_time))
-        # Spark moves no condition on the event time below the watermark.
-        before = moment < F.lit(_AFTER_THE_INPUT).cast("timestamp")
-        return events.where(moment.isNull() | before)
+        return without_sentinels(events, _quoted(table.event_time))
 
     def _pattern(self, table: LaidOutTable) -> str:
         return spark_pattern(str(self.directory / table.name))

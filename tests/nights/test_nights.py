@@ -10,8 +10,8 @@ import pytest
 
 from nexmark.config import paths
 from nexmark.people import process_user
-from tests.nights.marked_secrets import Processes
 from tests.nights.files_job import JOB as OWN_FILES
+from tests.nights.marked_secrets import Processes
 from tests.nights.orders_job import APPLICATIONS
 from tests.site import DAG_ID, ENGINE, TINY, Site
 

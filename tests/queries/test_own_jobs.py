@@ -65,6 +65,17 @@ def test_what_follows_the_input_puts_out_no_row(write: Path, run_job: RunJob) ->
     assert rows == sorted((bid[0], bid[3]) for bid in bids)
 
 
+def test_a_condition_that_no_sentinel_meets_leaves_no_window_open(
+    write: Path, run_job: RunJob
+) -> None:
+    _, bids = run_job("--query", "q0", *EVENTS)
+    price = bids[0][2]
+    where = f"WHERE price = {price} GROUP BY window(dateTime, '1 day')"
+    job(write, f"SELECT window.start, count(*) FROM bid {where}")
+    _, rows = run_job("--query", "mine", *EVENTS)
+    assert [row[1] for row in rows] == [sum(bid[2] == price for bid in bids)]
+
+
 @pytest.mark.parametrize("mode", ["update", "complete"])
 def test_the_last_row_of_a_key_counts(write: Path, run_job: RunJob, mode: str) -> None:
     job(write, "SELECT auction, count(*) AS bids FROM bid GROUP BY auction", mode, ("auction",))
@@ -98,6 +109,10 @@ def test_a_run_once_more_has_the_same_rows(
         ("SELECT 1", "mine.sql: the last statement is no query over a stream"),
         ("-- nothing; at all\n", "mine.sql: it has no statement"),
         ("SELECT price, bidder AS price FROM bid", "mine.sql: two columns are called price"),
+        (
+            "SELECT count(*) AS n, window(dateTime, '1 day').start FROM bid GROUP BY ALL",
+            "mine.sql: a column is called window.start; give it a plain name with AS",
+        ),
     ],
 )
 def test_a_mistake_is_one_line_with_its_place(

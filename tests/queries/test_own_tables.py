@@ -89,6 +89,17 @@ def test_what_follows_the_input_puts_out_no_row(own: Path, run_job: RunJob, tmp_
     assert (result["output_rows"], len(rows)) == (8, 8)
 
 
+def test_a_condition_that_no_sentinel_meets_leaves_no_window_open(
+    own: Path, run_job: RunJob, tmp_path: Path
+) -> None:
+    job(
+        own, "SELECT window.start, count(*) FROM orders WHERE id >= 60 GROUP BY window(at, '1 day')"
+    )
+    source = tables(tmp_path / "in", orders((40, 40)))
+    _, rows = run_job("--query", "mine", "--source", source)
+    assert [row[1] for row in rows] == [20]
+
+
 def test_two_streams_are_read_in_step_and_to_the_end_of_both(
     own: Path, run_job: RunJob, tmp_path: Path
 ) -> None:
@@ -147,4 +158,4 @@ def test_rows_behind_the_watermark_are_no_result(
 def test_a_directory_without_tables_is_named(own: Path, run_job: RunJob, tmp_path: Path) -> None:
     job(own, "SELECT 1")
     with pytest.raises(UsageError, match=r"--source: .* holds no tables.json"):
-        run_job("--query", "mine", "--source", f"tables:{tmp_path}")
+        run_job("--query", "mine", "--source", f"tables:{own}")

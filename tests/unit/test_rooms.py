@@ -46,8 +46,8 @@ ROOMS = {
     "kafka": Room("config engines nexmark_jobs", "confluent_kafka cryptography"),
     "cluster": Room("config engines kafka nexmark_jobs terminal", "airflow paramiko"),
     "night": Room(
-        "cluster config engines expectations flames home inputs kafka latency measure nexmark_jobs reason"
-        " recovery secrets terminal verdict",
+        "cluster config engines expectations flames home inputs kafka latency measure nexmark_jobs"
+        " reason recovery secrets terminal verdict",
         "pydantic",
     ),
     "sampling": Room("cluster measure nexmark_jobs night"),

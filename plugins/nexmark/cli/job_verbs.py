@@ -37,7 +37,14 @@ def list_() -> int:
         show_line("there is no job of your own; write one: nexmark job new NAME")
         return 0
     rows = [
-        [name, each.file, _tables_of(each), each.output_mode, ",".join(each.key) or "-", each.reference or "-"]
+        [
+            name,
+            each.file,
+            _tables_of(each),
+            each.output_mode,
+            ",".join(each.key) or "-",
+            each.reference or "-",
+        ]
         for name, each in jobs.items()
     ]
     show_line(columns(("job", "file", "tables", "output mode", "key", "reference"), rows))

@@ -104,7 +104,9 @@ def build(
         if not params:
             show_line(f"{continued}: every query is decided; there is nothing to go on with")
             return 0
-        show_line("the verdict counts the pairs of both runs; the line after a pair, those of this one")
+        show_line(
+            "the verdict counts the pairs of both runs; the line after a pair, those of this one"
+        )
         return run_night(config, BUILD_DAG_ID, engine, {**params, **given})
     chosen = config.engine(engine)
     if not build.strip() and candidate_job is None:

@@ -224,7 +224,7 @@ def load_jobs(directory: Path | None = None) -> dict[str, Job]:
 
 
 def read_job(path: Path) -> Job:
-    """Return the job in a file, with the texts of the files beside it; ConfigError for a mistake."""
+    """Return the job in a file, with the texts beside it; ConfigError for a mistake."""
     document, name = read(path), path.stem
     _check_name(document, name)
     for key in _LOADED:

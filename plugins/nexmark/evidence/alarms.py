@@ -83,12 +83,18 @@ def since_of(store: Store, group: Group) -> str:
 
 
 def _night_before(store: Store, night: NightRow, query: str) -> NightRow | None:
-    """Return the last comparable night before a night, or else the last one of the same DAG."""
+    """Return the last comparable night before a night, or else the last one of the same DAG.
+
+    Where people choose what they compare, a night of another workload was another question.
+    """
     for verdicts in store.earlier(night.id, 1, {query}):
         if verdicts:
             return store.night(verdicts[0].night)
     before, _ = history.neighbours(store, night)
-    return None if before is None else store.night(before)
+    if before is None:
+        return None
+    other = store.night(before)
+    return other if night.teaches or other.workload == night.workload else None
 
 
 def _changed_setting(store: Store, night: NightRow, before: NightRow, query: str) -> list[str]:

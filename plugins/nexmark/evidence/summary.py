@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from nexmark.evidence.gate_health import SelfTests
 from nexmark.evidence.rows import Row
-from nexmark.model import ARMS, MIN_PAIRS, Mode, Value, metric_of
+from nexmark.model import ARMS, GROWTH, MIN_PAIRS, Mode, Value, metric_of
 from nexmark.night.run_directory import RunDirectory
 from nexmark.store.accepting import confs_of_candidate
 from nexmark.store.table_rows import CompatibilityRow, NightRow
@@ -24,6 +24,8 @@ COUNTED = frozenset({Value.OK, Value.NO_BASELINE})
 """The values whose queries are counted, but not named."""
 WIDTH = 120
 """The largest number of characters of a reason."""
+ALONE = 400
+"""The same, of the only red query."""
 BY_ATTENTION = sorted(Value, key=lambda value: value.attention)
 
 
@@ -170,7 +172,8 @@ def _why(
     """
     bad = [row for value in BY_ATTENTION for row in _with(rows, value) if row.red]
     if bad:
-        reasons = [f"{row.query}: {shorten(row.reason, WIDTH)}" for row in bad]
+        width = WIDTH if len(bad) > 1 else ALONE
+        reasons = [f"{row.query}: {shorten(row.reason, width)}" for row in bad]
         return f"Why: {_first(reasons)}"
     if suite is not None and suite.red:
         return f"Why: no query by itself, but {suite.reason}."
@@ -206,7 +209,8 @@ def _next(night: NightRow, rows: Sequence[Row], suite: Verdict | None) -> str:
         return f"Next: look at the largest ratios above; if it is meant to be so: {accept}"
     if slower := [row for row in rows if row.red and row.value == Value.REGRESSION]:
         place = RunDirectory(Path(night.directory)).group(slower[0].query).path
-        return f"Next: compare plan and batches in {place}; if it is meant to be so: {accept}"
+        what = "ageing.jsonl of both arms" if slower[0].metric == GROWTH else "plan and batches"
+        return f"Next: compare {what} in {place}; if it is meant to be so: {accept}"
     return _next_when_green(night, rows, accept)
 
 
@@ -234,11 +238,13 @@ def _next_when_green(night: NightRow, rows: Sequence[Row], accept: str) -> str:
 def _further_pairs(row: Row) -> str:
     """Return a query with how many more pairs to measure."""
     further = _further(row)
-    return f"more pairs of {row.query}" if further is None else f"{further} more pairs of {row.query}"
+    return (
+        f"more pairs of {row.query}" if further is None else f"{further} more pairs of {row.query}"
+    )
 
 
 def _further(row: Row) -> int | None:
-    """Return how many pairs would decide a query, as many at least as the gate judges of a night."""
+    """Return how many pairs would decide a query, at least what the gate judges in a night."""
     further = row.verdict.further_pairs if row.verdict else None
     return None if further is None else max(MIN_PAIRS, further)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -159,13 +158,15 @@ def _with_files(job: str, name: str, table: JobTable) -> InputTable:
 
 
 def _files(pattern: Path) -> Sequence[Path]:
-    """Return the files of a path, a directory or a pattern; hidden ones and Spark's are left out."""
+    """Return the files of a path, a directory or a pattern, without hidden ones and Spark's."""
     if pattern.is_file():
         return [pattern.resolve()]
-    base = pattern if pattern.is_dir() else None
-    names = glob.glob(f"{glob.escape(str(base))}/**" if base else str(pattern), recursive=True)
-    found = sorted({Path(name).resolve() for name in names if Path(name).is_file()})
-    return [file for file in found if not file.name.startswith((".", "_"))]
+    if pattern.is_dir():
+        matching = pattern.rglob("*")
+    else:
+        matching = Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor)))
+    files = sorted({path.resolve() for path in matching if path.is_file()})
+    return [file for file in files if not file.name.startswith((".", "_"))]
 
 
 def _ending(file: Path) -> str:
@@ -199,5 +200,3 @@ def _blocks(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         while block := file.read(_BLOCK):
             yield block
-
-

@@ -68,7 +68,10 @@ def _connected(directory: Path) -> Iterator[DuckDBPyConnection]:
 
     place = directory / "duckdb"
     place.mkdir()
-    config = {"memory_limit": _MEMORY, "temp_directory": str(place / "spill")}
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "memory_limit": _MEMORY,
+        "temp_directory": str(place / "spill"),
+    }
     try:
         with duckdb.connect(place / "rows", config=config) as connection:
             connection.execute("SET TimeZone = 'UTC'")

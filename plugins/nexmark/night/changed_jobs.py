@@ -26,12 +26,12 @@ def changed_jobs(directory: str, jobs: Mapping[str, Job]) -> dict[str, Job]:
     if not (place.is_absolute() and place.is_dir()):
         problem = f"{directory} is no directory; give the absolute path of one"
         raise NexmarkError(f"{_PARAM}: {problem}")
-    found = [name for name in jobs if (place / f"{name}.yaml").is_file()]
-    if not found:
+    changed = [name for name in jobs if (place / f"{name}.yaml").is_file()]
+    if not changed:
         known = ", ".join(f"{name}.yaml" for name in jobs) or "none, there is no job of your own"
         problem = f"{directory} has the file of no job in include/conf/jobs"
         raise NexmarkError(f"{_PARAM}: {problem}; the files would be {known}")
-    return {name: _changed(read_job(place / f"{name}.yaml"), jobs[name]) for name in found}
+    return {name: _changed(read_job(place / f"{name}.yaml"), jobs[name]) for name in changed}
 
 
 def recorded(directory: str, jobs: Mapping[str, Job]) -> dict[str, str]:

@@ -50,8 +50,8 @@ def make_night(
     changed = changed_jobs(asked.candidate_job, config.jobs) if asked.candidate_job else {}
     if changed:
         same_build = asked.against or _candidate(asked) or str(engine_config.build)
-        own = {"against": same_build, "queries": asked.queries or list(changed)}
-        asked = asked.model_copy(update=own)
+        given = {"against": same_build, "queries": asked.queries or list(changed)}
+        asked = asked.model_copy(update=given)
     name = asked.workload or engine_config.workload
     workload: Workload = pick("workload", name, config.workloads)
     teaching = teaches(dag_id, asked)

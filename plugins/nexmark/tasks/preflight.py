@@ -1,6 +1,6 @@
 """Everything that can be known to fail is found before anything costs time."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -69,21 +69,27 @@ def prepare_night(engine: str, params: Mapping[str, object]) -> None:
     load_key()  # jobs read it, too
     with failing(NexmarkError, exceptions.AirflowFailException):
         night.write()
+    for line in _described(night):
+        say(line)
+
+
+def _described(night: Night) -> Iterator[str]:
+    """Yield what a night is going to measure, line by line."""
     place = f"{night.engine.name} on cluster {night.cluster.name}: workload {night.workload.name}"
     runs = f"{len(night.queries)} queries, {night.workload.repetitions} timed repetitions each"
-    say(f"{place}, {runs}, build {night.candidate}")
+    yield f"{place}, {runs}, build {night.candidate}"
+    trial = "a trial, which cannot be accepted as a baseline"
     if night.candidate_conf:
-        confs = shown_confs(night.candidate_conf)
-        say(f"the candidate alone has {confs}: a trial, which cannot be accepted as a baseline")
+        yield f"the candidate alone has {shown_confs(night.candidate_conf)}: {trial}"
     if night.candidate_jobs:
         names = ", ".join(night.candidate_jobs)
-        say(f"the candidate runs the version of {night.candidate_job} of {names}: a trial, too")
+        yield f"the candidate alone runs {names} of {night.candidate_job}: {trial}"
     if not night.teaches:
-        say("a person chose the builds to compare: the gate learns nothing from this night")
+        yield "a person chose what is compared: the gate learns nothing from this night"
     if night.mode == Mode.PAIRED and (line := budget_line(night, datetime.now(UTC))):
-        say(line)
+        yield line
     for source, queries in _compared(night).items():
-        say(f"compared in pairs with {source}: {', '.join(queries)}")
+        yield f"compared in pairs with {source}: {', '.join(queries)}"
 
 
 def starter_of(run: "DagRunProtocol") -> str:

@@ -87,7 +87,7 @@ def test_a_directory_without_jobs_names_the_files_that_it_lacks(
     conf: Path, changed: Path, tmp_path: Path
 ) -> None:
     (changed / "busy.yaml").unlink()
-    with pytest.raises(NexmarkError, match="has the file of no job .* the files would be busy.yam"):
+    with pytest.raises(NexmarkError, match=r"has the file of no job .* the files would be busy\."):
         make_night(load(conf), ENGINE, "d", "r", {"candidate_job": str(changed)})
-    with pytest.raises(NexmarkError, match="candidate_job: none is no directory; give the abs"):
+    with pytest.raises(NexmarkError, match=r"candidate_job: none is no directory; give the abs"):
         make_night(load(conf), ENGINE, "d", "r", {"candidate_job": "none"})

@@ -87,7 +87,6 @@ def test_a_changed_job_is_another_formulation(conf: Path) -> None:
 
 def test_a_night_is_planned_with_the_content_of_the_files(conf: Path) -> None:
     """Also of a static table, whose plan is read again as it was written."""
-    (conf / "jobs").mkdir()
     (conf / "jobs" / "a.csv").write_text("at\n2026-01-01 00:00:00\n")
     own = "sql: busy.sql\ntables:\n  a: {files: a.csv, rows_per_batch: 200_000}\n"
     write(conf, text=own + "  b: {files: a.csv, static: true}\n")
@@ -126,7 +125,7 @@ def test_the_cluster_gets_the_statements_and_what_they_are_for() -> None:
             "sql: busy.sql\ntables: {a: {files: x, static: true}}\n",
             r"busy.yaml:2: tables: every table is static; one has to be a stream",
         ),
-        ("sql: busy.sql\ntables: {a: {file: x}}\n", r"tables.a.file: unknown key .* 'files'\?"),
+        ("sql: busy.sql\ntables: {a: {file: x}}\n", r"tables.a.files: the key is missing; add it"),
         ("sql: busy.sql\ntables: {A b: {files: x}}\n", r"tables.A b: 'A b' is no name; write"),
         ("sql: busy.sql\ntables: {a: x.csv}\n", r"tables.a: 'x.csv' is no table; write its keys"),
         ("tables: nexmark\nsql: none.sql\n", r"busy.yaml:2: sql: there is no file .*none.sql"),

@@ -38,7 +38,7 @@ def job(**tables: JobTable) -> Job:
 
 
 def stream(files: object, **more: object) -> JobTable:
-    times = {"event_time": "at", "watermark": "1 minute"}
+    times = {"event_time": "moment", "watermark": "1 minute"}
     return JobTable.model_validate({"files": str(files), **times, **more})
 
 
@@ -49,7 +49,7 @@ def laid_out(of: Job, tmp_path: Path, most_batches: int | None = None) -> Path:
 
 def write_lines(path: Path, *ids: int, at: str = AT) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps({"id": each, "at": at}) + "\n" for each in ids))
+    path.write_text("".join(json.dumps({"id": each, "moment": at}) + "\n" for each in ids))
     return path
 
 
@@ -74,7 +74,7 @@ def test_rows_come_in_the_order_of_the_names_and_not_of_the_dates(tmp_path: Path
 def test_every_batch_has_as_many_files(tmp_path: Path) -> None:
     """Spark counts files: a last batch with few rows has files without any."""
     duckdb.execute(
-        f"COPY (SELECT range AS id, TIMESTAMP '{AT}' AS at FROM range(100_001)) "
+        f"COPY (SELECT range AS id, TIMESTAMP '{AT}' AS moment FROM range(100_001)) "
         f"TO '{tmp_path}/in.parquet'"
     )
     made = laid_out(job(orders=stream(tmp_path / "in.parquet")), tmp_path)
@@ -110,7 +110,7 @@ def test_a_static_table_is_one_file(tmp_path: Path) -> None:
     ],
 )
 def test_spark_can_read_every_type(tmp_path: Path, sql: str, kind: str) -> None:
-    row = f"SELECT 1 AS id, TIMESTAMP '{AT}' AS at, {sql} AS value"
+    row = f"SELECT 1 AS id, TIMESTAMP '{AT}' AS moment, {sql} AS value"
     duckdb.execute(f"COPY ({row}) TO '{tmp_path}/in.parquet'")
     made = laid_out(job(orders=stream(tmp_path / "in.parquet")), tmp_path)
     described = duckdb.execute(f"DESCRIBE FROM '{made}/orders/*.parquet'").fetchall()
@@ -120,7 +120,7 @@ def test_spark_can_read_every_type(tmp_path: Path, sql: str, kind: str) -> None:
 def test_times_of_texts_are_in_utc(tmp_path: Path) -> None:
     made = laid_out(job(orders=stream(write_lines(tmp_path / "a.json", 1))), tmp_path)
     with open_laid_out(made) as events:
-        ((moment,),) = events.connection.execute("SELECT at FROM orders").fetchall()
+        ((moment,),) = events.connection.execute("SELECT moment FROM orders").fetchall()
     assert str(moment) == AT
 
 
@@ -129,11 +129,11 @@ def test_compressed_lines_hidden_files_and_a_pattern(tmp_path: Path, own_conf: P
     data = own_conf / "jobs" / "data"
     data.mkdir()
     with gzip.open(data / "a.json.gz", "wt") as file:
-        file.write(json.dumps({"id": 7, "at": AT}) + "\n")
+        file.write(json.dumps({"id": 7, "moment": AT}) + "\n")
     write_lines(data / "_SUCCESS", 1)
     write_lines(data / ".b.json", 2)
     for files in ("data", "data/*.gz"):
-        made = laid_out(job(orders=stream(files)), tmp_path)
+        made = laid_out(job(orders=stream(files, rows_per_batch=1)), tmp_path)
         assert ids_of(made / "orders" / "00000-00.parquet") == [7]
 
 
@@ -163,7 +163,11 @@ def test_other_rows_make_another_formulation_and_other_dates_do_not(tmp_path: Pa
         ("none/*.json", {}, r"mine.yaml: tables.orders.files: there is no file .*none/\*.json; c"),
         ("a.txt", {}, r"tables.orders.files: .*a.txt is not read; name \*.parquet"),
         ("both", {}, r"tables.orders.files: there are files of .csv and of .json; name one kind"),
-        ("a.json", {"event_time": "att"}, r"event_time: the files have no column 'att'; did you"),
+        (
+            "a.json",
+            {"event_time": "momment"},
+            r"event_time: the files have no column 'momment'; did you",
+        ),
         ("a.json", {"event_time": "id"}, r"tables.orders.event_time: id is of type BIGINT; name a"),
         ("bad.json", {}, r"tables.orders.files: .*; correct the files"),
     ],
@@ -182,7 +186,7 @@ def test_a_mistake_is_found_before_the_night(
 
 
 def test_files_without_a_row_are_refused_and_leave_nothing(tmp_path: Path) -> None:
-    (tmp_path / "in.csv").write_text("id,at\n")
+    (tmp_path / "in.csv").write_text("id,moment\n")
     with pytest.raises(NexmarkError, match=r"tables.orders.(files: the files have no row|event)"):
         laid_out(job(orders=stream(tmp_path / "in.csv")), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] in (["conf", "in.csv"], ["in.csv", "conf"])
