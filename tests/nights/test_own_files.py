@@ -25,6 +25,7 @@ def test_it_reads_all_rows_in_its_batches_and_is_proven(site: Site, run: str) ->
 
 
 def test_its_layout_is_said_and_is_gone_afterwards(site: Site, green: Night, run: str) -> None:
-    assert f"{JOB}: orders: 2,000 rows in 4 batches" in green.stdout
+    assert f"{JOB}: orders: 2,000 rows, micro-batches of 600" in green.stdout
+    assert f"{JOB}: countries: 6 rows, static" in green.stdout
     assert f"{JOB} verify: 24 rows equal the reference" in green.stdout
     assert not (directory_of(site, run) / "tables" / JOB).exists()

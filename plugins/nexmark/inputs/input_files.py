@@ -13,7 +13,7 @@ from nexmark.config.document import display
 from nexmark.config.job_tables import JobTable
 from nexmark.config.own_jobs import FOLDER
 from nexmark.errors import NexmarkError, suggest
-from nexmark.expectations.tables import first_line, identifier, listed_files
+from nexmark.expectations.tables import data_files, first_line, identifier, listed_files
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -159,14 +159,13 @@ def _with_files(job: str, name: str, table: JobTable) -> InputTable:
 
 def _files(pattern: Path) -> Sequence[Path]:
     """Return the files of a path, a directory or a pattern, without hidden ones and Spark's."""
-    if pattern.is_file():
-        return [pattern.resolve()]
-    if pattern.is_dir():
-        matching = pattern.rglob("*")
-    else:
-        matching = Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor)))
-    files = sorted({path.resolve() for path in matching if path.is_file()})
-    return [file for file in files if not file.name.startswith((".", "_"))]
+    place = pattern.absolute()
+    if place.is_file():
+        return [place]
+    if place.is_dir():
+        return data_files(place, "**/*")
+    matching = sorted(Path(place.anchor).glob(str(place.relative_to(place.anchor))))
+    return [path for path in matching if path.is_file() and not path.name.startswith((".", "_"))]
 
 
 def _ending(file: Path) -> str:

@@ -117,7 +117,8 @@ def _write(table: InputTable, work: Path, say: Say, most_batches: int | None) ->
                 written = str(file).replace("'", "''")
                 connection.execute(f"COPY ({part_of}) TO '{written}' (FORMAT parquet)")
     _stamp(target)
-    say(f"{table.job}: {name}: {rows:,} rows in {len(batches):,} batches")
+    layout = "static" if wanted.static else f"micro-batches of {size:,}"
+    say(f"{table.job}: {name}: {rows:,} rows, {layout}")
     times = (None, None) if wanted.static else (wanted.event_time, wanted.watermark)
     return LaidOutTable(name, tuple(batches), parts, wanted.static, *times)
 

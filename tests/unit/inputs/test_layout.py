@@ -132,6 +132,7 @@ def test_compressed_lines_hidden_files_and_a_pattern(tmp_path: Path, own_conf: P
         file.write(json.dumps({"id": 7, "moment": AT}) + "\n")
     write_lines(data / "_SUCCESS", 1)
     write_lines(data / ".b.json", 2)
+    write_lines(data / "_temporary" / "c.json", 3)
     for files in ("data", "data/*.gz"):
         made = laid_out(job(orders=stream(files, rows_per_batch=1)), tmp_path)
         assert ids_of(made / "orders" / "00000-00.parquet") == [7]
