@@ -10,7 +10,7 @@ import pytest
 from nexmark.config import Job
 from nexmark.config.expectation_files import AddedExpectation
 from nexmark.expectations.contract import ExpectationsError
-from nexmark.expectations.own_results import validate_own
+from nexmark.expectations.own_results import reference_problem, validate_own
 from nexmark.expectations.suites import ValidationOutcome
 from tests.expectations.event_builders import bid, write_events
 
@@ -54,6 +54,13 @@ def test_rows_of_the_reference_are_right(events: Path, tmp_path: Path) -> None:
     assert made.success, made.failures
     assert made.statistics["proven"] == 1
     assert made.statistics["reference_rows"] == 2
+
+
+def test_a_reference_that_is_no_statement_is_found_without_any_rows() -> None:
+    problem = reference_problem(job("SELECT count(*) FROM bid GROUP BY (auction"))
+    assert problem.startswith("mine.duckdb.sql: Parser Error: syntax error at ")
+    assert problem.endswith("; correct it")
+    assert reference_problem(job(COUNT)) == reference_problem(job()) == ""
 
 
 def test_other_rows_are_wrong(events: Path, tmp_path: Path) -> None:

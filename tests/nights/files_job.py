@@ -22,7 +22,7 @@ def build(spark, tables):
     )
 """
 _REFERENCE = """\
-SELECT name, time_bucket(INTERVAL '1 minute', at) AS begin,
+SELECT name, time_bucket(INTERVAL '1 minute', "at") AS begin,
        sum(amount)::BIGINT AS amount, count(*) AS orders
 FROM orders JOIN countries USING (country)
 GROUP BY ALL

@@ -99,6 +99,17 @@ def validate_own(
     )
 
 
+def reference_problem(job: Job) -> str:
+    """Return why the reference of a job is no statement of DuckDB, as one line; '' if it is one."""
+    import duckdb
+
+    try:
+        duckdb.extract_statements(job.reference_text)
+    except duckdb.Error as error:
+        return f"{job.reference}: {first_line(error)}; correct it"
+    return ""
+
+
 def _few(rows: int) -> str:
     """Return the condition under which a reference over as many rows may have none."""
     return f"SELECT {rows} < {_FEW_ROWS}"

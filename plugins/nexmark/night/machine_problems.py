@@ -13,7 +13,6 @@ from nexmark.config import BuildSource, EmbeddedCluster, paths
 from nexmark.config.fields import local_path
 from nexmark.engines import BuildError
 from nexmark.engines.jvm import path_problem
-from nexmark.inputs.input_files import input_problem
 from nexmark.night.kinds import kind_of
 from nexmark.night.night_plan import Night
 
@@ -36,8 +35,18 @@ def find_problems(night: Night) -> Iterator[str]:
         for arm in night.arms:
             yield from night.clusters[arm].problems()
         yield from filter(None, (job.missing_input() for job in night.jobs.values()))
-    yield from filter(None, map(input_problem, night.jobs.values()))
+    yield from filter(None, _job_problems(night))
     yield from kind_of(night.workload).problems(night)
+
+
+def _job_problems(night: Night) -> Iterator[str]:
+    """Yield what is wrong with the files and the reference of each job; '' for nothing."""
+    for job in (*night.jobs.values(), *night.candidate_jobs.values()):
+        from nexmark.expectations.own_results import reference_problem
+        from nexmark.inputs.input_files import input_problem
+
+        yield input_problem(job)
+        yield reference_problem(job)
 
 
 def _build_problem(source: BuildSource) -> str:
