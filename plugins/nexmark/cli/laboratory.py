@@ -27,6 +27,7 @@ BENCHES = {
     "flight-recorder": "CPU time of the JDK's flight recorder",
     "noise": "where the variance of a figure comes from",
     "gate": "what the gate finds and how often it is wrong",
+    "soak": "how often a soak night is wrong, and what it finds",
     "gate-figure": "the figure of how the gate decides, from a simulated night",
     "latency": "whether the gate sees rows that come later, and is silent where nothing changed",
     "recovery": "whether the gate sees slower restores, and is silent where nothing changed",

@@ -275,8 +275,9 @@ class LineOverPairs:
 
     @property
     def refuted(self) -> bool:
-        """Whether it was shown once, and a later pair says that it does not grow."""
-        return self.shown == 1 and len(self.pairs) > 1 and self.excluded
+        """Whether one of several pairs showed it, and all of them together do not."""
+        together = self.pooled("candidate").lo > self.pairs[0].limit and self.pooled("more").lo > 0
+        return self.shown == 1 and len(self.pairs) > 1 and (self.excluded or not together)
 
     def words(self, arm: str) -> str:
         """Return the growth of an arm in words: +3.1 MB (2.9 to 3.3)."""

@@ -18,7 +18,14 @@ from nexmark.model import (
     THREAD_GROWTH,
     Value,
 )
-from nexmark.verdict.growth import figures_of, growth_of, lines_of
+from nexmark.verdict.growth import (
+    LineOfPair,
+    LineOverPairs,
+    Slope,
+    figures_of,
+    growth_of,
+    lines_of,
+)
 from nexmark.verdict.measured_night import Aged, MeasuredNight
 from nexmark.verdict.nightly import going_on, judge_night
 from nexmark.verdict.verdict import Verdict
@@ -131,6 +138,21 @@ def test_what_one_pair_shows_alone_is_not_red(rules: Gate) -> None:
     draws = random.Random(2)
     verdict = judged(rules, [pair(draws, {"heap": 6.0}), pair(draws, {}), pair(draws, {})])
     assert not verdict.bad
+
+
+@pytest.mark.parametrize(
+    ("second", "refuted"), [(Slope(1.0, -1.5, 3.5), True), (Slope(4.4, 1.9, 6.9), False)]
+)
+def test_a_growth_that_one_noisy_pair_shows_stays_if_both_together_show_it(
+    second: Slope, refuted: bool
+) -> None:
+    """Neither pair alone excludes a growth above the limit of 2."""
+    line = lines_of(repetition(random.Random(1)))[0]
+    still = Slope(0.0, -2.0, 2.0)
+    growths = (Slope(5.0, 2.5, 7.5), second)
+    pairs = tuple(LineOfPair(line, 2.0, candidate, still) for candidate in growths)
+    over = LineOverPairs(pairs)
+    assert (over.shown, over.excluded, over.refuted) == (1, False, refuted)
 
 
 def test_growth_of_both_arms_is_a_note(rules: Gate) -> None:
