@@ -7,7 +7,7 @@ not move, and the CPU time of a batch varies by 13 % and falls by 30 % per 1,000
 JVM still compiles. The second world is a machine with other load: every fifth sample has up to 8
 threads and files more or fewer, as was seen there, and the CPU time of each repetition drifts by
 itself. Prints the alarms of nights in which nothing leaks, how many queries stay undecided, and how
-often a leak of a size is a REGRESSION; exit code 1 when there are more alarms than the bar.
+often a leak of a size is red; exit code 1 when there are more alarms than the bar.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ import pytest
 from nexmark.report.rendering import part
 from tests.site import DAG_ID
 from tests.unit.web.pages import EVERYWHERE
+from tests.web.accessibility import FAULTS
 from tests.web.conftest import Ui, log_in
 
 if TYPE_CHECKING:
@@ -275,5 +276,6 @@ def test_every_page_fits_its_window(
             page.screenshot(path=artifacts / f"{name}-{look}.png", full_page=True)
             wider = "document.documentElement.scrollWidth - window.innerWidth"
             assert page.evaluate(wider) <= 0, name
+            assert page.evaluate(FAULTS) == [], f"{name}, {look}"
     finally:
         context.close()

@@ -14,9 +14,11 @@ from nexmark.inputs.layout import lay_out
 from nexmark.model import Arm
 from nexmark.night.deployments import Deployment, Deployments, deploy_jobs
 from nexmark.night.kinds import kind_of
+from nexmark.night.kinds.own import WRITTEN
 from nexmark.night.night_kafka import connected_kafka
 from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import say
+from nexmark.night.run_directory import RunDirectory
 from nexmark.night.timed_program import timed_program
 from nexmark.night.verification import Verification
 from nexmark_jobs.host.facts import brief
@@ -200,12 +202,15 @@ def note_hosts(night: Night) -> None:
 def trim(night: Night) -> None:
     """Remove the files that can be had again, and bring the rest to the run directory.
 
-    These are the events of the verification, what is laid out of the files of a person's own, and
-    the right results. A wrong result stays, as evidence.
+    These are the events of the verification, what is laid out of the files of a person's own, what
+    applications have written, and the right results. A wrong result stays, as evidence.
     """
     shutil.rmtree(night.events_dir, ignore_errors=True)
     for query in filter(night.reads_own_tables, night.queries):
         shutil.rmtree(night.tables_dir(query), ignore_errors=True)
+    for query in filter(night.is_application, night.queries):
+        for path in RunDirectory(night.data_dir).group(query).path.glob(f"*/{WRITTEN}"):
+            shutil.rmtree(path, ignore_errors=True)  # of a repetition that has failed
     for path in kind_of(night.workload).leftovers(night):
         shutil.rmtree(path, ignore_errors=True)
     for query in night.queries:

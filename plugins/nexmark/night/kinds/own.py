@@ -40,6 +40,8 @@ LABEL = "spark.nexmark.label"
 #: Spark tells of a trigger without rows once in this time, and by itself once in 10 s.
 _IDLE_INTERVAL = "spark.sql.streaming.noDataProgressEventInterval"
 _IDLE_MS = 1000
+#: The directory of a repetition for its checkpoint and output.
+WRITTEN = "own"
 _POLL_S = 0.2
 _TELL_S = 2.0
 #: How long a driver may take to stop its context.
@@ -56,9 +58,8 @@ class Places:
     @classmethod
     def of(cls, night: Night, run: Run, application: JobApplication) -> "Places":
         """Return the places of a repetition."""
-        return cls(
-            application.input or "", RunDirectory(night.data_dir).application(run).path / "own"
-        )
+        of_run = RunDirectory(night.data_dir).application(run).path
+        return cls(application.input or "", of_run / WRITTEN)
 
     @property
     def output(self) -> Path:
