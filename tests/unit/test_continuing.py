@@ -13,7 +13,7 @@ import pytest
 from nexmark.cli import night_runner
 from nexmark.cli.app import main
 from nexmark.config import BUILD_DAG_ID, Config, paths
-from nexmark.model import Value
+from nexmark.model import CANDIDATE_JOB, Value
 from nexmark.store import BuildRecord, open_store
 from tests.unit.store.night_builder import OK, judged
 
@@ -36,7 +36,10 @@ def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ran:
 
 
 def night(
-    further: Mapping[str, int] = MappingProxyType({}), repetitions: int = 5, **values: Value
+    further: Mapping[str, int] = MappingProxyType({}),
+    repetitions: int = 5,
+    alone: Mapping[str, str] | None = None,
+    **values: Value,
 ) -> str:
     """Record a night of 4.3.0 against 4.2.1 (q7: 4.1.4); return its name."""
     builds = {"q7": "sha-414"}
@@ -57,6 +60,7 @@ def night(
             *verdicts,
             queries=tuple(values),
             repetitions=repetitions,
+            candidate_conf=alone,
             build=BuildRecord("sha-430", "4.3.0", "pypi:4.3.0"),
             baselines={query: builds.get(query, "sha-421") for query in values},
             baseline_builds=[
@@ -91,6 +95,14 @@ def test_the_first_round_has_no_more_pairs_than_decide_a_query(
     run = night(further, q0=Value.UNDECIDED, q5=Value.UNDECIDED)
     assert main(["build", "--continue", run]) == 0
     assert ran[0][2]["repetitions"] == first
+
+
+def test_what_the_candidate_alone_had_goes_on(ran: Ran) -> None:
+    alone = {"spark.a": "1", CANDIDATE_JOB: "/changed", f"{CANDIDATE_JOB}.busy": "sql-1"}
+    run = night(alone=alone, q5=Value.UNDECIDED)
+    assert main(["build", "--continue", run]) == 0
+    params = ran[0][2]
+    assert (params["candidate_conf"], params["candidate_job"]) == ({"spark.a": "1"}, "/changed")
 
 
 def test_the_latest_run_goes_on_and_its_name_is_said(

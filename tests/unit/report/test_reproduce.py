@@ -17,7 +17,7 @@ from nexmark.config import load
 from nexmark.engines import parse_source
 from nexmark.evidence.explaining import reproduce
 from nexmark.evidence.night_rows import night_rows
-from nexmark.model import Value
+from nexmark.model import CANDIDATE_JOB, Value
 from nexmark.night.machine_problems import find_problems
 from nexmark.night.make_night import make_night
 from nexmark.store import BuildRecord, Store
@@ -102,6 +102,17 @@ def test_confs_of_the_candidate_come_through(
     assert "--candidate-conf" in shlex.split(line)
     assert main(arguments(line, tmp_path)) == 0
     assert asked[0].candidate_conf == confs
+
+
+def test_the_changed_job_of_the_candidate_comes_back(store: Store, tmp_path: Path) -> None:
+    """What the night records of it are no confs."""
+    alone = {"spark.a": "1", CANDIDATE_JOB: "/my jobs", f"{CANDIDATE_JOB}.busy": "sql-1"}
+    made = paired(1, build=NEW, baselines={}, directory=tmp_path, candidate_conf=alone)
+    store.record_night(made)
+    words = shlex.split(reproduce(store, night_rows(store, store.night(made.run)), "q5"))
+    assert words[words.index("--candidate-job") + 1] == "/my jobs"
+    assert words[words.index("--candidate-conf") + 1] == "spark.a=1"
+    assert not any("candidateJob" in word for word in words)
     assert asked[0].against == {}
 
 
