@@ -102,6 +102,7 @@ def test_confs_of_the_candidate_come_through(
     assert "--candidate-conf" in shlex.split(line)
     assert main(arguments(line, tmp_path)) == 0
     assert asked[0].candidate_conf == confs
+    assert asked[0].against == {}
 
 
 def test_the_changed_job_of_the_candidate_comes_back(store: Store, tmp_path: Path) -> None:
@@ -113,7 +114,6 @@ def test_the_changed_job_of_the_candidate_comes_back(store: Store, tmp_path: Pat
     assert words[words.index("--candidate-job") + 1] == "/my jobs"
     assert words[words.index("--candidate-conf") + 1] == "spark.a=1"
     assert not any("candidateJob" in word for word in words)
-    assert asked[0].against == {}
 
 
 def test_a_night_by_bounds_is_measured_by_bounds_again(
