@@ -173,7 +173,7 @@ def checked_columns(file: Path, frame: DataFrame) -> DataFrame:
     """Return a frame on top of an analysed plan.
 
     Raises:
-        UsageError: Two columns have one name, or a name is that of a field of a column to Spark.
+        UsageError: Two columns have one name, or Spark reads a name as the field of a column.
     """
     if twice := {name for name in frame.columns if frame.columns.count(name) > 1}:
         problem = f"two columns are called {min(twice)}"

@@ -4,7 +4,7 @@
 <directory>/NAME/00000-00.parquet a part of the rows of a micro-batch
 
 Every micro-batch of a table has the same number of files, because Spark counts files, not rows. The
-order of the files is that of their names, and of their modification times, by which Spark reads.
+files are in the order of their names, and so are their modification times, by which Spark reads.
 `nexmark.inputs` writes such a directory.
 """
 
@@ -22,7 +22,7 @@ class LaidOutTable:
     """A table in a directory.
 
     Attributes:
-        name: its name, which is that of its directory.
+        name: its name, and the name of its directory.
         rows: the number of rows of each micro-batch; of a static table, one number.
         files_per_batch: the number of files of each micro-batch.
         static: whether it is no stream, but there as a whole from the start.

@@ -129,8 +129,7 @@ def input_problem(job: Job) -> str:
 def with_input_hash(job: Job) -> Job:
     """Return a job with the hash of the content of its files; NexmarkError where there are none.
 
-    Other files make another formulation of the job, so no night takes their figures for those of
-    the same work.
+    Other files make another formulation of the job, so no night compares figures over them.
     """
     if job.own_tables is None:
         return job

@@ -36,7 +36,7 @@ class Night(Model):
         deadline: when the budget of the night ends: a round that would last longer is not begun.
         machine: the name of the machine that the preflight ran on.
         jobs: the jobs of a person's own among the queries.
-        candidate_jobs: those of which the candidate runs a changed version, with this version.
+        candidate_jobs: the versions that the candidate runs in place of some of `jobs`.
         candidate_job: the directory of the changed versions; '' for none.
         started_by: the user who started the run; the kind of the run (`scheduled`) if no user did.
     """
