@@ -105,7 +105,7 @@ def build(
             show_line(f"{continued}: every query is decided; there is nothing to go on with")
             return 0
         show_line(
-            "the verdict counts the pairs of both runs; the line after a pair counts this run's only"
+            "the verdict counts the pairs of both runs, the line after a pair only this run's"
         )
         return run_night(config, BUILD_DAG_ID, engine, {**params, **given})
     chosen = config.engine(engine)

@@ -48,7 +48,7 @@ class JobTable(Model):
             problem = "is missing: how much later than newer rows may a row come?"
             raise KeyedError(("watermark",), f"{problem} write it like 10 minutes")
         elif self.watermark is not None and self.event_time is None:
-            problem = "is missing: the watermark of which column?"
+            problem = "is missing: which column is it for?"
             raise KeyedError(("event_time",), f"{problem} name the column of the event time")
         return self
 
