@@ -27,7 +27,7 @@ def test_a_new_job_is_whole_and_listed(conf: Path, capsys: pytest.CaptureFixture
     capsys.readouterr()
     assert main(["job", "list"]) == 0
     assert capsys.readouterr().out.splitlines()[1].split() == [
-        *("mine", "mine.sql", "append", "auction,window_start", "mine.duckdb.sql")
+        *("mine", "mine.sql", "nexmark", "append", "auction,window_start", "mine.duckdb.sql")
     ]
 
 

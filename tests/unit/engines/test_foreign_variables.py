@@ -28,6 +28,7 @@ from nexmark_jobs.host import facts, processes
 from nexmark_jobs.host.processes import INHERITED, OWNER_VARIABLE, end, owned
 from tests.foreign_variables import FOREIGN, MARK
 from tests.unit.cluster.test_local import free_ports
+from tests.waiting import wait_for
 
 MARKED = {OWNER_VARIABLE: "test of foreign variables"}
 
@@ -74,7 +75,8 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 def daemons_of_a_night(machine: Machine) -> None:
-    ports = dict(zip(("master_port", "master_ui_port", "worker_port"), free_ports(3), strict=True))
+    names = ("master_port", "master_ui_port", "worker_port", "worker_ui_port")
+    ports = dict(zip(names, free_ports(len(names)), strict=True))
     config = load().clusters["local"].model_copy(update={**ports, "start_timeout_s": 5})
     release = Release("spark-0", "0", machine.build.spark_home)
     lease = Lease("dag", "run", identify(os.getpid()))
@@ -147,7 +149,8 @@ def process_on_a_host(machine: Machine) -> None:
     program, log = str(machine.build.spark_home / "bin" / "spark-class"), machine.place / "log"
     request = {"command": [program], "environment": {}, "mark": "x", "log": str(log)}
     started = processes.main({"do": "start", **request})
-    end([processes.Process(started["pid"], started["start_ticks"])], grace_s=10)
+    process = processes.Process(started["pid"], started["start_ticks"])
+    wait_for(lambda: not process.alive)  # it ends by itself, once it has written what it sees
 
 
 STARTERS: tuple[Callable[[Machine], None], ...] = (
