@@ -25,7 +25,7 @@ from nexmark.labs import kafka_tools
 from nexmark.recovery import mini_hdfs, remote_storage
 from nexmark.recovery.daemons import standalone
 from nexmark_jobs.host import facts, processes
-from nexmark_jobs.host.processes import INHERITED, OWNER_VARIABLE, end, owned
+from nexmark_jobs.host.processes import INHERITED, OWNER_VARIABLE, owned
 from tests.foreign_variables import FOREIGN, MARK
 from tests.unit.cluster.test_local import free_ports
 from tests.waiting import wait_for
@@ -52,12 +52,14 @@ class Machine:
 
     def _script(self, path: Path, says: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f'#!/bin/bash\n/usr/bin/env -0 > "{self.seen}/$$"\n{says}\n')
+        seen = f'"{self.seen}/.$$" && /bin/mv "{self.seen}/.$$" "{self.seen}/$$"'
+        path.write_text(f"#!/bin/bash\n/usr/bin/env -0 > {seen}\n{says}\n")
         path.chmod(0o755)
 
     def environments(self) -> list[dict[str, str]]:
         """What each program had, without what the shell that runs the scripts adds."""
-        read = (path.read_bytes().decode().split("\0")[:-1] for path in self.seen.iterdir())
+        whole = (path for path in self.seen.iterdir() if not path.name.startswith("."))
+        read = (path.read_bytes().decode().split("\0")[:-1] for path in whole)
         own = {"PWD", "SHLVL", "_", "OLDPWD"}
         found = ([each.split("=", 1) for each in lines] for lines in read)
         return [{name: x for name, x in each if name not in own} for each in found]
@@ -105,8 +107,7 @@ def application_of_two_builds(machine: Machine) -> None:
 
 def daemons_of_a_recovery(machine: Machine) -> None:
     with standalone(machine.build, machine.place, MARKED):
-        while len(owned(MARKED[OWNER_VARIABLE])) > 0:
-            end(owned(MARKED[OWNER_VARIABLE]), grace_s=1)
+        wait_for(lambda: not owned(MARKED[OWNER_VARIABLE]))  # they end by themselves
 
 
 def compiler_of_remote_storage(machine: Machine) -> None:
