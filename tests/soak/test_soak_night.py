@@ -15,7 +15,7 @@ from tests.site import ENGINE, Site, make_site, run_name
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.extended]
 
-ROWS, BATCHES = 20, 120
+ROWS, BATCHES = 20, 150
 LEAK = ("spark.sql.ui.retainedExecutions=100000", "spark.ui.retainedJobs=100000")
 
 
@@ -24,7 +24,7 @@ def site(
     tmp_path_factory: pytest.TempPathFactory, engine_build: Callable[[str], Build]
 ) -> Iterator[Site]:
     directory = tmp_path_factory.mktemp("soak")
-    soak = {"kind": "soak", "soak": {"samples": 8}, "conf_profile": "soak"}
+    soak = {"kind": "soak", "soak": {"samples": 10}, "conf_profile": "soak"}
     size = {"events": ROWS * BATCHES, "rows_per_batch": ROWS, "warmup_batches": 60}
     build = engine_build(ENGINE)
     made = make_site(directory / "home", directory / "conf", build, repetitions=1, **soak, **size)
