@@ -150,6 +150,7 @@ def _fetched(night: Night) -> Deployments:
     place = paths.home() / "jobs"
     of_baseline = deploy_jobs(place, night.jobs.values())
     of_candidate = deploy_jobs(place, {**night.jobs, **night.candidate_jobs}.values())
+    programs = {home: timed_program(home) for _, home in {of_baseline, of_candidate}}
     builds = {
         source: checked_build(source)
         for source in dict.fromkeys([night.candidate, *night.against.values()])
@@ -172,7 +173,7 @@ def _fetched(night: Night) -> Deployments:
             source=build.source,
             jobs=jobs,
             jobs_home=str(jobs_home),
-            program=timed_program(jobs_home),
+            program=programs[jobs_home],
             python=python,
             revision=build.revision,
         )
