@@ -62,9 +62,15 @@ def arguments(tmp_path: Path, **changes: str | None) -> list[str]:
         ({"generator": "num_categories=x"}, "--generator: num_categories=x: 'x' is not an int"),
         ({"generator": "num_categories=0"}, "--generator: num_categories: 0 is not within"),
         ({"digest": "maybe"}, "--digest: invalid choice: 'maybe'"),
-        ({"source": "socket"}, "--source: unknown source 'socket'; use datagen, files:DIR, tables:"),
+        (
+            {"source": "socket"},
+            "--source: unknown source 'socket'; use datagen, files:DIR, tables:",
+        ),
         ({"source": "kafka:bids"}, "--bootstrap-servers: missing; give the brokers, e.g. loc"),
-        ({"source": "kafka:"}, "--source: unknown source 'kafka:'; use datagen, files:DIR, tables:"),
+        (
+            {"source": "kafka:"},
+            "--source: unknown source 'kafka:'; use datagen, files:DIR, tables:",
+        ),
         ({"source": "kafka:a b", **BROKER}, "--source: 'a b' is not a topic name; it has up to"),
         ({"source": "kafka:..", **BROKER}, "--source: '..' is not a topic name; it has up to"),
         ({**BROKER}, "--bootstrap-servers: only --source kafka:TOPIC reads from brokers"),

@@ -12,6 +12,9 @@ from nexmark.store.table_rows import NightRow
 from nexmark.verdict.acks import Group
 from nexmark.verdict.verdict import Verdict
 
+FEW_NIGHTS = 5
+"""In most cases, one of the last few nights before a red one was not red: these are read first."""
+
 
 def changed_source(store: Store, stored: NightRows, groups: Iterable[Group]) -> list[SourceChange]:
     """Return each change of the source with which groups of alarms of a night began.
@@ -53,9 +56,9 @@ def build_before(store: Store, first: NightRow, of_first: Sequence[Verdict], key
         of_first: The verdicts on this night.
         key: The query and the metric of the verdict.
     """
-    earlier = store.earlier(first.id, NIGHTS, {key.query}, {key.metric}) if first.teaches else []
-    for verdicts in reversed(earlier):
-        for verdict in verdicts:
+    for limit in (FEW_NIGHTS, NIGHTS) if first.teaches else ():
+        earlier = store.earlier(first.id, limit, {key.query}, {key.metric})
+        for verdict in (verdict for verdicts in reversed(earlier) for verdict in verdicts):
             if verdict.key == key and not verdict.bad:
                 return store.candidates([verdict.night])[verdict.night]
     for verdict in of_first:

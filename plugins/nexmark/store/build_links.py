@@ -1,15 +1,15 @@
 """Reads what nights measured of one build against another: the links of a chain of builds."""
 
 from collections.abc import Collection
-from operator import itemgetter
-from typing import TYPE_CHECKING, cast
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from nexmark.model import FALLS_BACK, SUITE, Mode, grouped
 from nexmark.store.table_rows import NightRow, VerdictRow
-from nexmark.store.verdict_rows import of_newest_gate
+from nexmark.store.verdict_rows import newest_gates
 
 if TYPE_CHECKING:
     from nexmark.verdict.baseline_chain import Link
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     VerdictRow.night_id.label("night"),
+    VerdictRow.gate_version,
     NightRow.build_id.label("build"),
     VerdictRow.query,
     VerdictRow.metric,
@@ -57,29 +58,49 @@ def read_links(
         NightRow.candidate_conf.is_(None),
     )
     nights = session.execute(comparable.order_by(NightRow.started, NightRow.id)).all()
-    runs = [one.id for one in nights]
+    newest = newest_gates(session, [one.id for one in nights])
     wanted = (
         select(*_COLUMNS)
         .select_from(VerdictRow)
         .join(NightRow, NightRow.id == VerdictRow.night_id)
-        .where(of_newest_gate(runs))
+        .where(VerdictRow.night_id.in_(newest), VerdictRow.gate_version.in_({*newest.values()}))
         .where(VerdictRow.metric.in_((metric, FALLS_BACK.get(metric, metric))))
         .where(VerdictRow.mode == Mode.PAIRED)
         .where(VerdictRow.shift.is_not(None), VerdictRow.baseline_build.is_not(None))
         .where(VerdictRow.query != SUITE if queries is None else VerdictRow.query.in_(queries))
-        .order_by(VerdictRow.id)
     )
-    verdicts = grouped(session.execute(wanted), itemgetter(0))
+    rows = map(_Compared._make, session.connection().execute(wanted))
+    verdicts = grouped(rows, attrgetter("night"))
     links: dict[str, list[Link]] = {}
     for one in nights:
         of_night: dict[str, Link] = {}
         day = f"{one.started:%Y-%m-%d}"
-        for row in verdicts.get(one.id, ()):
-            verdict = cast("Verdict", row)  # it has all that a link takes
-            if row.metric != metric and row.query in of_night:
+        for verdict in verdicts.get(one.id, ()):
+            if verdict.gate_version != newest[one.id]:
                 continue
-            if link := link_of(verdict, one.teaches, day):
-                of_night[row.query] = link
+            if verdict.metric != metric and verdict.query in of_night:
+                continue
+            if link := link_of(cast("Verdict", verdict), one.teaches, day):
+                of_night[verdict.query] = link
         for query, link in of_night.items():
             links.setdefault(query, []).append(link)
     return links
+
+
+class _Compared(NamedTuple):
+    """The columns of a verdict that a link takes; they mean the same as in Verdict."""
+
+    night: str
+    gate_version: int
+    build: str
+    query: str
+    metric: str
+    baseline_build: str
+    shift: float
+    spread: float
+    noise: float
+    pairs: int
+    fresh_pairs: int
+    ratio: float
+    lo: float
+    hi: float

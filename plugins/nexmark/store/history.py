@@ -261,10 +261,6 @@ def judged(store: Reader, nights: Iterable[AnyNight], reds: bool = False) -> lis
     ``reds``: only bad verdicts, and the verdict that comes next in the series of each.
     """
     place = [getattr(NightRow, name) for name in PLACE]
-    before = func.lag(VerdictRow.bad).over(
-        partition_by=(NightRow.dag_id, *place, NightRow.shape, NightRow.mode, VerdictRow.query),
-        order_by=(NightRow.started, VerdictRow.id),
-    )
     of_night = (VerdictRow.night_id, NightRow.dag_id, NightRow.started, *place, NightRow.build_id)
     of_verdict = (VerdictRow.query, VerdictRow.value, VerdictRow.ratio, VerdictRow.bad.label("bad"))
     withdrawn = VerdictRow.acceptance_withdrawn.label("withdrawn")
@@ -273,15 +269,21 @@ def judged(store: Reader, nights: Iterable[AnyNight], reds: bool = False) -> lis
     ids = [night.id for night in nights]
     counts = VerdictRow.decides & of_newest_gate(ids)
     with store.reading() as session:
-        if reds:  # SQLite sorts for each series; most queries never were red, by any gate
-            of_nights = VerdictRow.decides & VerdictRow.night_id.in_(ids)
-            bad = select(VerdictRow.query).where(VerdictRow.bad, of_nights).distinct()
-            counts &= VerdictRow.query.in_(session.scalars(bad).all())
+        if not reds:
+            wanted = select(*columns).select_from(VerdictRow).join(NightRow).where(counts)
+            wanted = wanted.order_by(NightRow.started, VerdictRow.id)
+            return [Judged._make(row) for row in session.execute(wanted)]
+        # SQLite sorts for each series; most queries never were red, by any gate
+        of_nights = VerdictRow.decides & VerdictRow.night_id.in_(ids)
+        bad = select(VerdictRow.query).where(VerdictRow.bad, of_nights).distinct()
+        counts &= VerdictRow.query.in_(session.scalars(bad).all())
+        series = (NightRow.dag_id, *place, NightRow.shape, NightRow.mode, VerdictRow.query)
+        in_order = (NightRow.started, VerdictRow.id)
+        before = func.lag(VerdictRow.bad).over(partition_by=series, order_by=in_order)
         deciding = select(*columns, VerdictRow.id, before.label("before")).join(NightRow)
         rows = deciding.where(counts).subquery()
-        wanted = select(*rows.c[: len(columns)]).order_by(rows.c.started, rows.c.id)
-        if reds:
-            wanted = wanted.where(rows.c.bad | rows.c.before)
+        wanted = select(*rows.c[: len(columns)]).where(rows.c.bad | rows.c.before)
+        wanted = wanted.order_by(rows.c.started, rows.c.id)
         return [Judged._make(row) for row in session.execute(wanted)]
 
 

@@ -1,18 +1,24 @@
 """Converts a verdict to its row in the database, and a row back to the verdict."""
 
-from collections.abc import Collection
+from collections import namedtuple
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, func, select, tuple_
-from sqlalchemy.orm import aliased
+from sqlalchemy import ColumnElement, Select, func, select, tuple_
+from sqlalchemy.orm import Session, aliased
 
 from nexmark.model import Mode
 from nexmark.store.table_rows import NightRow, VerdictRow
 from nexmark.verdict.verdict import Verdict
 
-COLUMNS = (*VerdictRow.__table__.columns, VerdictRow.acceptance_withdrawn)
+COLUMNS = (
+    *VerdictRow.__table__.columns,
+    VerdictRow.acceptance_withdrawn.label("acceptance_withdrawn"),
+)
 """The columns of a verdict. Reading them alone takes half the time of reading rows."""
+_with_names = namedtuple("_Columns", [each.key for each in COLUMNS])._make  # type: ignore[attr-defined]
+"""Gives values of ``COLUMNS`` their names; a row takes ten times as long to return a value."""
 
 
 def row_of(verdict: Verdict, run: str, judged: datetime) -> VerdictRow:
@@ -51,11 +57,13 @@ def row_of(verdict: Verdict, run: str, judged: datetime) -> VerdictRow:
     )
 
 
-def verdict_of(row: Row[*tuple[Any, ...]], build: str) -> Verdict:
-    """Return the verdict of a row with ``COLUMNS``; ``build`` is the candidate build of its night.
+def verdict_of(selected: Sequence[Any], build: str) -> Verdict:
+    """Return the verdict of a row that begins with ``COLUMNS``.
 
-    A verdict whose acceptance was withdrawn is not accepted any more.
+    A verdict whose acceptance was withdrawn is not accepted any more. ``build`` is the candidate
+    build of its night.
     """
+    row: Any = _with_names(selected[: len(COLUMNS)])
     return Verdict(
         night=row.night_id,
         query=row.query,
@@ -111,3 +119,14 @@ def of_newest_gate(runs: Collection[str]) -> ColumnElement[bool]:
         .group_by(VerdictRow.night_id)
     )
     return tuple_(VerdictRow.night_id, VerdictRow.gate_version).in_(newest)
+
+
+def newest_gates(session: Session, runs: Collection[str]) -> dict[str, int]:
+    """Return the newest version of the gate that judged each run; runs without one are left out.
+
+    With it, a caller drops the verdicts of other versions itself. For the verdicts on hundreds of
+    runs, this takes half the time of ``of_newest_gate``.
+    """
+    newest = select(VerdictRow.night_id, func.max(VerdictRow.gate_version).label("gate"))
+    newest = newest.where(VerdictRow.night_id.in_(runs)).group_by(VerdictRow.night_id)
+    return {row.night_id: row.gate for row in session.execute(newest)}

@@ -15,7 +15,7 @@ from nexmark.model import PROFILED, Basis, Mode, Value
 from nexmark.store import BuildRecord, RepetitionRecord, Store, ValidationRecord
 from nexmark.store.gate_rows import observed
 from nexmark.store.table_rows import CompatibilityRow
-from nexmark.store.verdict_rows import row_of, verdict_of
+from nexmark.store.verdict_rows import COLUMNS, row_of, verdict_of
 from nexmark.verdict.measured_night import Canary, Measured, MeasuredNight, Pair
 from nexmark.verdict.verdict import Verdict
 from tests.unit.store.conftest import SQLITE
@@ -260,6 +260,12 @@ class TestObserved:
         assert asked == {"leave_out": ("batch_list",)}
 
 
+def read_back(verdict: Verdict, build: str = "") -> Verdict:
+    """Return the verdict of the columns with which a verdict is recorded."""
+    row = row_of(verdict, RUN, STARTED)
+    return verdict_of([getattr(row, column.key) for column in COLUMNS], build)
+
+
 class TestColumns:
     """A verdict as a row, and the row as the verdict again."""
 
@@ -272,18 +278,18 @@ class TestColumns:
         ],
     )
     def test_a_verdict_comes_back(self, verdict: Verdict) -> None:
-        found = verdict_of(row_of(verdict, RUN, STARTED), "sha-430")
+        found = read_back(verdict, "sha-430")
         assert found == verdict
         assert (found.build, found.judged, found.acceptance) == ("sha-430", STARTED, None)
         accepted = replace(verdict, acceptance=7)
-        assert verdict_of(row_of(accepted, RUN, STARTED), "").acceptance == 7
+        assert read_back(accepted).acceptance == 7
 
     def test_every_field_has_a_column(self) -> None:
         """A field that nobody writes would come back as its default."""
         full = {field.name: getattr(VERDICT, field.name) or field.name for field in fields(Verdict)}
         written = {**full, "mode": Mode.PAIRED, "value": Value.OK, "night": RUN}
         verdict = Verdict(**{**written, "judged": STARTED, "decides": False})
-        found = verdict_of(row_of(verdict, RUN, STARTED), verdict.build)
+        found = read_back(verdict, verdict.build)
         assert asdict(found) == asdict(verdict)
 
     def test_of_bounds_there_is_the_run_and_no_pairs(self) -> None:
@@ -291,7 +297,7 @@ class TestColumns:
         row = row_of(said, RUN, STARTED)
         assert (row.baseline_build, row.pairs, row.fresh_pairs) == (None,) * 3
         assert (row.bound, row.baseline_run, row.repetitions) == (1.1, "dag/base", 3)
-        back = verdict_of(row, "")
+        back = read_back(said)
         assert back == replace(said, night=RUN)
         assert (back.baseline_build, back.pairs, back.fresh_pairs) == ("", 0, 0)
         assert back.against == "dag/base"
