@@ -1,14 +1,17 @@
 """A soak night through real Airflow and real Spark: what grows in the candidate turns it red.
 
-Spark's own list of past executions is the leak: the candidate keeps them all.
+The candidate is a changed version of a job of a person's own, whose listener leaks.
 """
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+import yaml
 
 from nexmark.engines import Build
 from tests.site import ENGINE, Site, make_site, run_name
@@ -16,7 +19,51 @@ from tests.site import ENGINE, Site, make_site, run_name
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.extended]
 
 ROWS, BATCHES = 20, 150
-LEAK = ("spark.sql.ui.retainedExecutions=100000", "spark.ui.retainedJobs=100000")
+JOB = "passed_bids"
+STEADY = """\
+def build(spark, tables):
+    return tables["bid"].select("auction", "bidder", "price")
+"""
+#: Its listener keeps a buffer after each batch, starts a thread that does not end, and leaves a
+#: file open, all in the JVM of the driver.
+LEAKING = """\
+from pyspark.sql.streaming import StreamingQueryListener
+
+BYTES = 200_000
+
+
+class Keeper(StreamingQueryListener):
+    def __init__(self, jvm):
+        self.jvm, self.kept = jvm, []
+
+    def onQueryProgress(self, event):
+        java = self.jvm.java
+        self.kept.append(java.nio.ByteBuffer.allocate(BYTES))
+        self.kept.append(java.util.Timer("reporter", True))
+        self.kept.append(java.io.FileInputStream("/etc/hostname"))
+
+    def onQueryStarted(self, event):
+        pass
+
+    def onQueryIdle(self, event):
+        pass
+
+    def onQueryTerminated(self, event):
+        pass
+
+
+def build(spark, tables):
+    spark.streams.addListener(Keeper(spark._jvm))
+    return tables["bid"].select("auction", "bidder", "price")
+"""
+
+
+def write_job(directory: Path, program: str) -> None:
+    directory.mkdir(exist_ok=True)
+    job = {"tables": "nexmark", "python": f"{JOB}.py:build", "reference": f"{JOB}.duckdb.sql"}
+    (directory / f"{JOB}.yaml").write_text(yaml.safe_dump(job))
+    (directory / f"{JOB}.duckdb.sql").write_text("SELECT auction, bidder, price FROM bid")
+    (directory / f"{JOB}.py").write_text(program)
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +80,11 @@ def site(
 
 
 @pytest.fixture(scope="module")
-def leaking(site: Site, engine_build: Callable[[str], Build]) -> subprocess.CompletedProcess[str]:
-    same = f"directory:{engine_build(ENGINE).spark_home}"
-    confs = (word for conf in LEAK for word in ("--candidate-conf", conf))
-    return site.night("--queries", "q0", "--against", same, *confs)
+def leaking(site: Site) -> subprocess.CompletedProcess[str]:
+    write_job(site.conf / "jobs", STEADY)
+    changed = site.home.parent / "changed"
+    write_job(changed, LEAKING)
+    return site.night("--candidate-job", str(changed))
 
 
 def test_what_grows_in_the_candidate_alone_turns_the_night_red(
@@ -47,8 +95,15 @@ def test_what_grows_in_the_candidate_alone_turns_the_night_red(
         run = run_name(leaking)
         (verdict,) = (each for each in store.verdicts(run) if each.red)
         rows = store.repetitions(run)
-    assert (verdict.query, verdict.value) == ("q0", "REGRESSION")
-    assert verdict.reason.startswith("grows in 2 pairs: live heap of the driver +")
+    assert (verdict.query, verdict.value) == (JOB, "REGRESSION")
+    grown = verdict.reason.split("; ")
+    assert [line.partition(" +")[0] for line in grown] == [
+        "grows in 2 pairs: live heap of the driver",
+        "threads of the driver",
+        "open files of the driver",
+    ]
+    causes = (r" byte\[\] 9\d %", r" reporter \d+ %", r" /etc \d+ %")
+    assert all(re.search(cause, line) for cause, line in zip(causes, grown, strict=True))
     assert sorted((row.arm, row.stage) for row in rows) == [
         ("baseline", 1),
         ("baseline", 2),

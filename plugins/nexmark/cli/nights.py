@@ -126,6 +126,7 @@ def soak(
     queries: option.Queries = None,
     cluster: option.ClusterName = None,
     candidate_conf: option.CandidateConf = None,
+    candidate_job: option.CandidateJob = None,
     batches: Annotated[
         int | None, option.number(100, 10_000_000, metavar="N", help=help_of("batches"))
     ] = None,
@@ -142,16 +143,19 @@ def soak(
 ) -> int:
     """Measure what a build loses as its queries run on.
 
-    0 if nothing grows by more than its limit, 1 if something does, or it cannot be run.
+    0 if nothing grows by more than its limit, 1 if something does, 2 if it could not be run.
     """
     from nexmark.cli.night_runner import run_night
 
-    if not build.strip():
+    if not build.strip() and candidate_job is None:
         raise typer.BadParameter(f"--build: none is given; give it {option.BUILD}")
     if batches and hours:
         raise typer.BadParameter("--hours: --batches is given as well; give one of them")
+    if hours and candidate_job and not queries:
+        raise typer.BadParameter("--hours: name the changed jobs by --queries, or give --batches")
     config = load()
     chosen = config.engine(engine)
+    build = build.strip() or str(chosen.build)
     asked = _at_the_prompt(config, context.params, "soak")
     params: dict[str, Any] = {"build": build, "engine": chosen.name, **asked}
     if hours:
@@ -172,7 +176,7 @@ def _batches_in(hours: float, config: Config, asked: Mapping[str, Any]) -> int:
     from nexmark.night.make_night import select_queries
 
     workload = pick("workload", asked["workload"], config.workloads)
-    queries = select_queries(asked.get("queries"), workload)
+    queries = select_queries(asked.get("queries"), workload, config.jobs)
     seconds: dict[str, float] = {}
     with option.opened(None) as store:
         for night in store.nights():

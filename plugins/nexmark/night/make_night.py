@@ -14,6 +14,7 @@ from nexmark.config import Config, Gate, Span, Workload, pick
 from nexmark.config.document import place_of, problem_of
 from nexmark.config.fields import KNOWN_QUERIES, SparkConf, known_queries
 from nexmark.config.models import BUILD_DAG_ID, SIGNOFF_DAG_ID
+from nexmark.config.own_jobs import Job
 from nexmark.errors import NexmarkError, suggest
 from nexmark.inputs.input_files import with_input_hash
 from nexmark.model import CPU, Mode, query_name
@@ -77,10 +78,8 @@ def make_night(
     jobs = {
         name: with_input_hash(to_plan(config.jobs[name])) for name in queries if name in config.jobs
     }
-    if jobs and not kind_of(workload).runs_own_jobs:
-        problem = f"{next(iter(jobs))} is a job of your own, and workload {workload.name}"
-        remedy = "take a workload without kind, or leave the job out"
-        raise NexmarkError(f"queries: {problem} is of kind {workload.kind}; {remedy}")
+    for name, job in jobs.items():
+        _check_kind(name, job, workload)
     candidate_jobs = {
         name: job.model_copy(update={"input_sha256": jobs[name].input_sha256})
         for name, job in changed.items()
@@ -131,6 +130,21 @@ def spark_confs(value: Mapping[str, object] | None) -> dict[str, str]:
             remedy = "put it into the engine's conf in include/conf/engines.yaml"
             raise NexmarkError(f"candidate_conf: {problem}; {remedy}")
     return dict(confs)
+
+
+def _check_kind(name: str, job: Job, workload: Workload) -> None:
+    """Refuse a job of a person's own that nights of a workload's kind cannot run."""
+    kind = kind_of(workload)
+    has_own_input = job.application is not None or job.own_tables is not None
+    if kind.runs_own_jobs and (kind.runs_own_inputs or not has_own_input):
+        return
+    problem = f"{name} is a job of your own"
+    if kind.runs_own_jobs:
+        problem = f"{name} is an application, or reads files of your own"
+    remedy = "take a workload without kind, or leave the job out"
+    raise NexmarkError(
+        f"queries: {problem}, and workload {workload.name} is of kind {workload.kind}; {remedy}"
+    )
 
 
 def _verified_more(workload: Workload, scale: float) -> Workload:

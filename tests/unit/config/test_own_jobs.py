@@ -198,3 +198,17 @@ def test_a_kind_that_cannot_run_it_says_so(conf: Path) -> None:
     write(conf)
     with pytest.raises(NexmarkError, match=r"queries: busy is a job of your own, .* paced"):
         make_night(load(conf), ENGINE, "d", "r", {"queries": "busy", "workload": "latency"})
+
+
+def test_a_soak_runs_what_reads_the_events_of_nexmark_alone(conf: Path, tmp_path: Path) -> None:
+    soaked = {"queries": "busy", "workload": "soak", "against": "pypi:4.2.1"}
+    write(conf)
+    assert make_night(load(conf), ENGINE, "d", "r", soaked).queries == ("busy",)
+    (tmp_path / "bids.csv").write_text("at,price\n2026-11-28 10:00:00,2\n")
+    write(
+        conf, text=f"{OWN}    watermark: 1 minute\n".replace("files: x", f"files: {tmp_path}/*.csv")
+    )
+    with pytest.raises(
+        NexmarkError, match=r"busy is an application, or reads files of your own, a"
+    ):
+        make_night(load(conf), ENGINE, "d", "r", soaked)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -64,11 +65,21 @@ def test_the_command_starts_a_build_on_demand(started: list[Mapping[str, Any]]) 
     assert (run["build"], run["against"], run["queries"]) == ("pypi:4.3.0", "pypi:4.2.1", "q0,q5")
 
 
+def test_a_changed_job_is_soaked_on_the_build_of_the_engine(
+    started: list[Mapping[str, Any]], tmp_path: Path
+) -> None:
+    assert main(["soak", "--candidate-job", str(tmp_path), "--batches", "5000"]) == 0
+    (run,) = started
+    assert run["candidate_job"] == str(tmp_path)
+    assert run["build"].startswith("pypi:")
+
+
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
         (["--batches", "5000", "--hours", "2"], "--batches is given as well"),
         (["--hours", "2", "--queries", "q5"], "there are no results yet"),
+        (["--hours", "2", "--candidate-job", "."], "name the changed jobs by --queries"),
         (["--batches", "7"], "100"),
     ],
 )

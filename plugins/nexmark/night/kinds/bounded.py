@@ -43,6 +43,7 @@ class Bounded:
     has_short_starts = True
     compares_digests = True
     runs_own_jobs = True
+    runs_own_inputs = True
 
     def gate(self, gate: Gate) -> Gate:
         """Return the usual gate."""

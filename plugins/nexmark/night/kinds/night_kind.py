@@ -43,7 +43,8 @@ class NightKind(Protocol):
         has_short_starts: whether class archives and the confs of short runs are used in its
             repetitions.
         compares_digests: whether its repetitions are right by their rows' number and digest.
-        runs_own_jobs: whether it can run the jobs of a person's own.
+        runs_own_jobs: whether it can run a person's own jobs over the events of Nexmark.
+        runs_own_inputs: whether it can run applications, and jobs over a person's own files, too.
     """
 
     is_judged_by_pairs_only: bool
@@ -52,6 +53,7 @@ class NightKind(Protocol):
     has_short_starts: bool
     compares_digests: bool
     runs_own_jobs: bool
+    runs_own_inputs: bool
 
     def gate(self, gate: Gate) -> Gate:
         """Return the gate that judges its nights."""

@@ -48,6 +48,7 @@ class Paced(ReadsKafka):
     is_judged_by_pairs_only = True
     has_flame_graphs = False
     runs_own_jobs = False
+    runs_own_inputs = False
 
     def gate(self, gate: Gate) -> Gate:
         """Return the gate whose metric is a latency."""

@@ -274,6 +274,7 @@ class Recovered(Bounded):
     has_short_starts = False
     compares_digests = False  # each table is compared with the reference
     runs_own_jobs = False
+    runs_own_inputs = False
 
     def gate(self, gate: Gate) -> Gate:
         """Return the gate whose metric is what kills or commits cost."""

@@ -41,7 +41,7 @@ class Soaked(Bounded):
     has_flame_graphs = False
     has_slowed_arm = False  # it would have to leak
     has_short_starts = False
-    runs_own_jobs = False
+    runs_own_inputs = False  # they are not held between batches, and end by their own input
 
     def gate(self, gate: Gate) -> Gate:
         """Return the gate that judges growth, by pairs of few long repetitions."""
