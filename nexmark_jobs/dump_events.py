@@ -11,7 +11,6 @@ system that driver and executors share. It appears complete or not at all.
 Exit codes: 0 done, 1 failed, 2 wrong arguments; the reason is one line on stderr.
 """
 
-import os
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -39,6 +38,7 @@ from nexmark_jobs.generator.generator_options import (
     new_directory,
 )
 from nexmark_jobs.sinks import Staging
+from nexmark_jobs.sources.file_order import put_in_order
 
 _TIMES = {"timestampFormat": "yyyy-MM-dd HH:mm:ss.SSS", "timeZone": "UTC"}
 _JSON_OPTIONS = {**_TIMES, "ignoreNullFields": "false"}
@@ -111,7 +111,7 @@ def dump(spark: SparkSession, options: DumpOptions) -> None:
                 rate = numbers.stop / (time.monotonic() - started)
                 percent = 100 * numbers.stop // options.events
                 print(f"{numbers.stop} events, {percent} %, {rate:.0f} events/s", flush=True)
-        _stamp(staging.path / "done")
+        put_in_order(staging.path / "done")
         staging.publish("done")
     except BaseException:
         staging.discard()
@@ -140,13 +140,6 @@ def _write(
     (written,) = part.glob("part-*")
     written.rename(staging / "done" / f"events-{index:05d}.{options.format}")
     return numbers
-
-
-def _stamp(directory: Path) -> None:
-    """Give the files modification times a second apart, in the order of their names."""
-    latest = int(time.time())
-    for age, path in enumerate(sorted(directory.iterdir(), reverse=True)):
-        os.utime(path, (latest - age, latest - age))
 
 
 @command("dump_events.py")

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from nexmark_jobs.errors import UsageError
+from nexmark_jobs.sources.file_order import are_in_order
 
 _SCHEMA = {
     "person": "id bigint, name string, emailAddress string, creditCard string, city string, "
@@ -49,12 +49,8 @@ class Recording:
 
     @property
     def is_in_order(self) -> bool:
-        """Tell whether the files were last modified in the order of their names.
-
-        Only then can Spark, which takes files by age, read them one by one.
-        """
-        times = [file.stat().st_mtime_ns // 1_000_000 for file in self.files]
-        return all(earlier < later for earlier, later in pairwise(times))
+        """Tell whether Spark, which takes files by age, can read them one by one."""
+        return are_in_order(self.files)
 
 
 def open_recording(directory: Path) -> Recording:

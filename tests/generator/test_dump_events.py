@@ -105,7 +105,7 @@ def test_a_failed_dump_leaves_nothing(
     def fail(directory: Path) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(dump_events, "_stamp", fail)
+    monkeypatch.setattr(dump_events, "put_in_order", fail)
     with pytest.raises(OSError, match="disk full"):
         dump(spark, DumpOptions(60, GeneratorConfig(), tmp_path / "out"))
     assert list(tmp_path.iterdir()) == []

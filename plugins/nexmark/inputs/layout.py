@@ -8,9 +8,7 @@ read the same rows in the same batches.
 
 from __future__ import annotations
 
-import os
 import shutil
-import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +18,7 @@ from nexmark.errors import NexmarkError
 from nexmark.expectations.tables import first_line
 from nexmark.inputs.input_files import InputTable, input_tables, with_input_hash
 from nexmark.model import Say
+from nexmark_jobs.sources.file_order import put_in_order
 from nexmark_jobs.sources.laid_out_tables import LaidOutTable, write_tables
 
 if TYPE_CHECKING:
@@ -116,15 +115,8 @@ def _write(table: InputTable, work: Path, say: Say, most_batches: int | None) ->
                 part_of = f"FROM rows WHERE rowid >= {first} AND rowid < {last} ORDER BY rowid"
                 written = str(file).replace("'", "''")
                 connection.execute(f"COPY ({part_of}) TO '{written}' (FORMAT parquet)")
-    _stamp(target)
+    put_in_order(target)
     layout = "static" if wanted.static else f"micro-batches of {size:,}"
     say(f"{table.job}: {name}: {rows:,} rows, {layout}")
     times = (None, None) if wanted.static else (wanted.event_time, wanted.watermark)
     return LaidOutTable(name, tuple(batches), parts, wanted.static, *times)
-
-
-def _stamp(directory: Path) -> None:
-    """Give the files modification times a second apart, in the order of their names."""
-    latest = int(time.time())
-    for age, path in enumerate(sorted(directory.iterdir(), reverse=True)):
-        os.utime(path, (latest - age, latest - age))
