@@ -8,15 +8,18 @@ last one needs, as temporary views; the last one is the query. It reads the stre
 `person`, `auction` and `bid`, or its own tables by their names.
 
 A Python file has a function of the session and of a dict with these streams by name. It returns the
-frame of the query. Python workers get its other files by `addPyFile`.
+frame of the query. Python workers get its other files by `addPyFile`. Another function of it may
+make of each micro-batch the rows that a `foreachBatch` would write.
 """
 
 import json
 import logging
 import re
 import traceback
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -48,6 +51,7 @@ class OwnJob:
         output_mode: Spark's output mode.
         key: the columns by which later rows replace earlier ones.
         py_files: the files that the Python file imports.
+        foreach_batch: the function that makes the rows to write of a micro-batch; "" to write it.
     """
 
     directory: Path
@@ -58,6 +62,7 @@ class OwnJob:
     output_mode: str
     key: tuple[str, ...] = ()
     py_files: tuple[str, ...] = ()
+    foreach_batch: str = ""
 
     def query(self) -> Query:
         """Return it as a query, whose columns are those that Spark finds.
@@ -65,32 +70,35 @@ class OwnJob:
         In append mode a row comes out when its window closes, so the end of the input closes all.
         """
         replaces = self.output_mode != "append"
+        file = PythonFile(self.directory / self.file)
+        per_batch = partial(file.frames, self.foreach_batch) if self.foreach_batch else None
         return Query(
             self.name,
             (),
-            (Formulation(self.formulation, self.build),),
+            (Formulation(self.formulation, partial(self._build, file), per_batch=per_batch),),
             key=self.key if replaces else (),
             needs_end_of_input=not replaces,
             mode=self.output_mode,
         )
 
-    def build(self, streams: Streams) -> DataFrame:
+    def _build(self, file: "PythonFile", streams: Streams) -> DataFrame:
         """Return the frame of the query; UsageError says where the job is wrong."""
         if not isinstance(streams.source, Tables):
             events = {kind: self._stream(streams, kind) for kind in STREAMS}
-            return self._frame(streams.spark, events)
-        frame = self._frame(streams.spark, streams.source.frames())
+            return self._frame(file, streams.spark, events)
+        frame = self._frame(file, streams.spark, streams.source.frames())
         streams.source.check_all_read(frame)
         return frame
 
-    def _frame(self, spark: SparkSession, tables: Mapping[str, DataFrame]) -> DataFrame:
+    def _frame(
+        self, file: "PythonFile", spark: SparkSession, tables: Mapping[str, DataFrame]
+    ) -> DataFrame:
         """Return what the statements or the function make of tables."""
-        file = self.directory / self.file
         if not self.function:
-            return run_statements(spark, file, tables)
+            return run_statements(spark, file.path, tables)
         for name in self.py_files:
             spark.sparkContext.addPyFile(str(self.directory / name))
-        return call_function(spark, file, self.function, tables)
+        return file.frame(self.function, spark, tables)
 
     def _stream(self, streams: Streams, kind: str) -> DataFrame:
         """Return a stream with its watermark, without the numbers of events and the sentinels."""
@@ -108,37 +116,81 @@ def own_query(name: str, below: Path = OWN) -> Query:
     return OwnJob(file.parent, **{**content, **lists}).query()
 
 
-def call_function(
-    spark: SparkSession, file: Path, function: str, tables: Mapping[str, DataFrame]
-) -> DataFrame:
-    """Return the frame that a function of a Python file makes of tables.
+@dataclass
+class PythonFile:
+    """The Python file of a job, which is run whenever its frame is made.
 
-    Python workers get the functions of the file by value: it is no module that they could import.
+    Python workers get its functions by value: it is no module that they could import.
 
-    Args:
-        spark: The session.
-        file: The file.
-        function: The name of the function.
-        tables: The tables by name.
-
-    Raises:
-        UsageError: The file or the function fails, with its line, or returns no streaming frame.
+    Attributes:
+        path: the file.
     """
-    module = ModuleType(f"own_job_{file.stem}")
-    module.__file__ = str(file)
-    try:
-        exec(compile(file.read_bytes(), str(file), "exec"), vars(module))
-        frame = getattr(module, function)(spark, dict(tables))
-    except Exception as error:
-        steps = traceback.extract_tb(error.__traceback__)
-        lines = [step.lineno for step in steps if step.filename == str(file)]
-        line = getattr(error, "lineno", None) or (lines[-1] if lines else 1)
-        reason = f"{type(error).__name__}: {one_line(error)}".rstrip(" .;")
-        raise UsageError(f"{file.name}:{line}: {reason}; correct it") from None
-    if not isinstance(frame, DataFrame) or not frame.isStreaming:
-        what = "no streaming frame; return one that is made of the tables"
-        raise UsageError(f"{file.name}: {function} returns {what}")
-    return checked_columns(file, frame)
+
+    path: Path
+    _module: ModuleType | None = field(default=None, init=False)
+    _columns: Sequence[str] = field(default=(), init=False)
+
+    def frame(
+        self, function: str, spark: SparkSession, tables: Mapping[str, DataFrame]
+    ) -> DataFrame:
+        """Return the frame that a function makes of tables.
+
+        Args:
+            function: the name of the function.
+            spark: the session.
+            tables: the tables by name.
+
+        Raises:
+            UsageError: The file or the function fails, with its line, or returns no streaming
+                frame.
+        """
+        self._module, self._columns = ModuleType(f"own_job_{self.path.stem}"), ()
+        self._module.__file__ = str(self.path)
+        with self._blamed():
+            exec(compile(self.path.read_bytes(), str(self.path), "exec"), vars(self._module))
+            frame = getattr(self._module, function)(spark, dict(tables))
+        if not isinstance(frame, DataFrame) or not frame.isStreaming:
+            what = "no streaming frame; return one that is made of the tables"
+            raise UsageError(f"{self.path.name}: {function} returns {what}")
+        return checked_columns(self.path, frame)
+
+    def frames(self, function: str, rows: DataFrame, batch: int) -> list[DataFrame]:
+        """Return the frames that a function makes of a micro-batch, after `frame`.
+
+        Args:
+            function: the name of the function.
+            rows: the rows of the micro-batch.
+            batch: its number.
+
+        Raises:
+            UsageError: The function fails, with its line, or returns no frames of the same columns.
+        """
+        with self._blamed():
+            made = getattr(self._module, function)(rows, batch)
+        frames = [made] if isinstance(made, DataFrame) else made
+        if not isinstance(frames, list | tuple) or not frames:
+            frames = [None]
+        if not all(isinstance(each, DataFrame) and not each.isStreaming for each in frames):
+            what = "no frame; return what it would write, as a frame or as a list of frames"
+            raise UsageError(f"{self.path.name}: {function} returns {what}")
+        self._columns = self._columns or frames[0].columns
+        if odd := next((each for each in frames if each.columns != self._columns), None):
+            both = f"{', '.join(self._columns)} and {', '.join(odd.columns)}"
+            what = f"frames with other columns, {both}; give all of them the same"
+            raise UsageError(f"{self.path.name}: {function} returns {what}")
+        return [checked_columns(self.path, each) for each in frames]
+
+    @contextmanager
+    def _blamed(self) -> Iterator[None]:
+        """Raise UsageError with the line of the file for whatever its code raises."""
+        try:
+            yield
+        except Exception as error:
+            steps = traceback.extract_tb(error.__traceback__)
+            lines = [step.lineno for step in steps if step.filename == str(self.path)]
+            line = getattr(error, "lineno", None) or (lines[-1] if lines else 1)
+            reason = f"{type(error).__name__}: {one_line(error)}".rstrip(" .;")
+            raise UsageError(f"{self.path.name}:{line}: {reason}; correct it") from None
 
 
 def run_statements(spark: SparkSession, file: Path, tables: Mapping[str, DataFrame]) -> DataFrame:

@@ -80,6 +80,8 @@ def run(spark: SparkSession, options: Options, *, quiet: bool = False) -> dict[s
                 sink.finish(done.batches[-1].id)
         except BaseException as error:
             sink.discard()
+            if sink.mistake is not None:
+                raise sink.mistake from None
             if isinstance(error, JobError) and isinstance(source, Kafka):
                 raise source.explain(error) from None
             raise
@@ -142,17 +144,18 @@ def _sink(spark: SparkSession, options: Options, feed: Feed, formulation: Formul
         formulation: The formulation of the query.
     """
     directory = options.sink.directory
-    if formulation.per_batch is not None:
-        if directory is not None:
-            raise UsageError(f"--formulation: {formulation.name} keeps no rows; use --sink noop")
-        return PerBatchSink(formulation.per_batch, hashed=options.digest)
+    per_batch = formulation.per_batch
+    if per_batch is not None and options.sink.kind not in ("noop", "parquet"):
+        problem = f"{formulation.name} makes its rows of each batch"
+        raise UsageError(f"--sink: {problem}; use noop or parquet:DIR")
     if options.sink.kind == "kafka":
         return KafkaSink(Brokers(spark, options.sink.servers).spark_options, options.sink.topic)
     if directory is None:
-        return Sink()
+        return PerBatchSink(per_batch, hashed=options.digest) if per_batch else Sink()
     if options.sink.kind == "filesystem":
         return FilesystemSink(directory, feed.last_batch)
-    return ParquetSink(spark, options.query, directory, feed.last_batch, options.checkpoint)
+    last, checkpoint = feed.last_batch, options.checkpoint
+    return ParquetSink(spark, options.query, directory, last, checkpoint, per_batch)
 
 
 def _drive(

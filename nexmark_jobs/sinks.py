@@ -9,7 +9,7 @@ import math
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,19 +18,23 @@ from urllib.parse import unquote
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
-from pyspark.sql.types import LongType, StructType
+from pyspark.sql.types import LongType, StructField, StructType
 
-from nexmark_jobs.errors import JobError
+from nexmark_jobs.errors import JobError, UsageError
 from nexmark_jobs.options import CheckpointOptions
 from nexmark_jobs.progress import Batch, observe
 from nexmark_jobs.queries import Query
+from nexmark_jobs.queries.formulation import PerBatch
 
 
 class Sink:
     """A sink takes the rows of one streaming query; this one is Spark's own noop sink.
 
-    Other sinks override the methods that they need.
+    Other sinks override the methods that they need. `mistake` is the one in a person's own code
+    that has ended the query, if any: Spark has only its text.
     """
+
+    mistake: UsageError | None = None
 
     def rows(self, frame: DataFrame) -> DataFrame:
         """Return the rows of the query in the form that the sink takes."""
@@ -75,7 +79,14 @@ class _EachBatch(Sink):
 
     def attach(self, writer: DataStreamWriter) -> DataStreamWriter:
         """Configure the writer of the query for this sink."""
-        return writer.foreachBatch(self._keep)
+        return writer.foreachBatch(self._kept)
+
+    def _kept(self, rows: DataFrame, batch: int) -> None:
+        try:
+            self._keep(rows, batch)
+        except UsageError as error:
+            self.mistake = error
+            raise
 
     def _keep(self, rows: DataFrame, batch: int) -> None:
         raise NotImplementedError
@@ -112,14 +123,14 @@ class Staging:
 class PerBatchSink(_EachBatch):
     """Counts and digests the rows of each batch, which it persists meanwhile, and keeps none."""
 
-    rows_of: Callable[[DataFrame], Sequence[DataFrame]]  # makes the frames of a batch's rows
+    rows_of: PerBatch  # makes the frames of a batch's rows
     hashed: bool  # whether they are digested
     by_batch: dict[int, dict[str, int | None]] = field(default_factory=dict)
 
     def _keep(self, rows: DataFrame, batch: int) -> None:
         kept = rows.persist()
         try:
-            metrics = [self._written(part) for part in self.rows_of(kept)]
+            metrics = [self._written(part) for part in self.rows_of(kept, batch)]
             names = {name for part in metrics for name in part}
             self.by_batch[batch] = {
                 name: sum(part.get(name) or 0 for part in metrics) for name in names
@@ -161,6 +172,7 @@ class ParquetSink(_EachBatch):
         directory: the directory of the final table, which is empty or does not exist.
         last_batch: number of the last batch with rows; None if it is not known beforehand.
         checkpoint: where to stop and how fast to go; None for a run without a kept checkpoint.
+        rows_of: makes the frames of a batch's rows; None where these are the rows of the query.
     """
 
     spark: SparkSession
@@ -168,6 +180,7 @@ class ParquetSink(_EachBatch):
     directory: Path
     last_batch: int | None
     checkpoint: CheckpointOptions | None = None
+    rows_of: PerBatch | None = None
 
     def __post_init__(self) -> None:
         """Choose the directories, and write nothing yet."""
@@ -181,9 +194,18 @@ class ParquetSink(_EachBatch):
             self._wait(self.checkpoint, batch)
         elif batch > self._last_batch:
             return
-        self._schema = rows.schema
-        target = self._batches / f"{_BATCH}={batch}"
-        rows.write.mode("overwrite").parquet(f"file:{target}")
+        target = f"file:{self._batches / f'{_BATCH}={batch}'}"
+        if self.rows_of is None:
+            self._schema = rows.schema
+            rows.write.mode("overwrite").parquet(target)
+            return
+        kept = rows.persist()
+        try:
+            for place, part in enumerate(self.rows_of(kept, batch)):
+                self._schema = part.schema
+                part.write.mode("append" if place else "overwrite").parquet(target)
+        finally:
+            kept.unpersist()
 
     def _wait(self, checkpoint: CheckpointOptions, batch: int) -> None:
         """Wait until a batch is due; a resumed run has the clock of the first run."""
@@ -200,12 +222,13 @@ class ParquetSink(_EachBatch):
     def finish(self, last_batch: int) -> None:
         """Fold the batches into the final table, and rename it to the directory."""
         assert self._schema is not None
-        schema = self._schema.add(_BATCH, LongType())
+        columns = self._schema.names
+        schema = StructType([*self._schema.fields, StructField(_BATCH, LongType())])
         kept = self.spark.read.schema(schema).parquet(f"file:{self._batches}")
         last = min(last_batch, self._last_batch)
         is_complete = self.query.output_mode == "complete"  # each batch has the whole table
         kept = kept.where(F.col(_BATCH) == last if is_complete else F.col(_BATCH) <= last)
-        columns, key = self.query.columns, self.query.key
+        key = self.query.key
         if (
             key and not is_complete
         ):  # of the rows with the same key, keep the one of the latest batch

@@ -30,7 +30,7 @@ def explode(streams: Streams) -> DataFrame:
     return view(streams).select(F.inline(rows))
 
 
-def each(rows: DataFrame) -> list[DataFrame]:
+def each(rows: DataFrame, _: int) -> list[DataFrame]:
     """Return the rows of both consumers of a micro-batch of the view, which is persisted.
 
     They are written one by one: in a union of both, Spark 4.3 finds the kept rows for one side

@@ -4,7 +4,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -86,19 +86,23 @@ class Streams:
         return self.source.of_kind("bid")
 
 
+PerBatch: TypeAlias = Callable[[DataFrame, int], Sequence[DataFrame]]
+
+
 @dataclass(frozen=True)
 class Formulation:
     """One way to compute a query: `build` makes a streaming frame with exactly its columns.
 
     `min_spark` is the oldest Spark version (major, minor) that can run it. With `per_batch` the
     frame is only a part of the result: each micro-batch of it is kept, and `per_batch` makes frames
-    of it which together are the query's rows of the batch. Each is written by itself.
+    of it and of its number which together are the query's rows of the batch. Each is written by
+    itself.
     """
 
     name: str
     build: Callable[[Streams], DataFrame]
     min_spark: tuple[int, int] = (3, 5)
-    per_batch: Callable[[DataFrame], Sequence[DataFrame]] | None = None
+    per_batch: PerBatch | None = None
 
 
 def ways(*builds: Callable[[Streams], DataFrame]) -> tuple[Formulation, ...]:

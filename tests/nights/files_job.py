@@ -1,4 +1,7 @@
-"""The job of the first night that reads files of a person's own: Python, with a reference."""
+"""The job of the first night that reads files of a person's own: Python, with a reference.
+
+It has a conf, and a function in a JAR.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,17 @@ import yaml
 from tests.applications.order_files import write_orders
 
 JOB = "spending"
+JAR = "orders.jar"
 FILES, ROWS = 4, 500
+PARTITIONS = 3
 _PYTHON = """\
 from pyspark.sql import functions as F
 
 
 def build(spark, tables):
-    orders = tables["orders"].join(tables["countries"], "country")
+    spark.udf.registerJavaFunction("plus_one", "PlusOne", "bigint")
+    orders = tables["orders"].withColumn("amount", F.expr("plus_one(amount)"))
+    orders = orders.join(tables["countries"], "country")
     windows = orders.groupBy("name", F.window("at", "1 minute"))
     return windows.agg(F.sum("amount").alias("amount"), F.count("*").alias("orders")).select(
         "name", F.col("window.start").alias("begin"), "amount", "orders"
@@ -23,7 +30,7 @@ def build(spark, tables):
 """
 _REFERENCE = """\
 SELECT name, time_bucket(INTERVAL '1 minute', "at") AS begin,
-       sum(amount)::BIGINT AS amount, count(*) AS orders
+       sum(amount + 1)::BIGINT AS amount, count(*) AS orders
 FROM orders JOIN countries USING (country)
 GROUP BY ALL
 """
@@ -47,5 +54,7 @@ def write_job(conf: Path, data: Path) -> None:
         "python": f"{JOB}.py:build",
         "key": ["name", "begin"],
         "reference": f"{JOB}.duckdb.sql",
+        "jars": [JAR],
+        "confs": {"spark.sql.shuffle.partitions": PARTITIONS},
     }
     (jobs / f"{JOB}.yaml").write_text(yaml.safe_dump(job))

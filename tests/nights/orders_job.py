@@ -44,13 +44,12 @@ def write_jobs(conf: Path, data: Path, build: Build, marker: str) -> None:
 
 
 def _write_jar(jar: Path, work: Path, build: Build) -> None:
-    """Compile the application in Java against a build."""
+    """Compile the application in Java, and a function of another job, against a build."""
     classes = work / "classes"
     command = [java_program("javac"), "-J-XX:TieredStopAtLevel=1", "-nowarn", "-d", classes]
     spark = build.spark_home / "jars" / "*"
-    subprocess.run(
-        [*map(str, command), "-cp", str(spark), str(_SOURCES / "Orders.java")], check=True
-    )
+    sources = [str(_SOURCES / name) for name in ("Orders.java", "PlusOne.java")]
+    subprocess.run([*map(str, command), "-cp", str(spark), *sources], check=True)
     with zipfile.ZipFile(jar, "w") as archive:
         for path in classes.glob("*.class"):
             archive.write(path, path.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.nights.files_job import FILES, JOB, ROWS
+from tests.nights.files_job import FILES, JAR, JOB, PARTITIONS, ROWS
 from tests.nights.test_nights import Night, directory_of
 from tests.site import Site
 
@@ -29,3 +29,12 @@ def test_its_layout_is_said_and_is_gone_afterwards(site: Site, green: Night, run
     assert f"{JOB}: countries: 6 rows, static" in green.stdout
     assert f"{JOB} verify: 24 rows equal the reference" in green.stdout
     assert not (directory_of(site, run) / "tables" / JOB).exists()
+
+
+def test_its_confs_and_its_jar_are_its_own(site: Site, run: str) -> None:
+    with site.store() as store:
+        confs = {row.query: row.confs or {} for row in store.repetitions(run, [JOB, "q5"])}
+    assert confs[JOB]["spark.sql.shuffle.partitions"] == str(PARTITIONS)
+    assert confs[JOB]["spark.jars"].endswith(f"/own/{JOB}/{JAR}")
+    assert confs["q5"]["spark.sql.shuffle.partitions"] != str(PARTITIONS)
+    assert "spark.jars" not in confs["q5"]

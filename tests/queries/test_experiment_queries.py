@@ -12,6 +12,7 @@ from nexmark_jobs.errors import UsageError
 from nexmark_jobs.experiments import EXPERIMENT_QUERIES
 from nexmark_jobs.options import parse
 from nexmark_jobs.run_query import run
+from tests.queries.conftest import plain
 
 pytestmark = pytest.mark.spark
 
@@ -76,10 +77,12 @@ def test_from_json_needs_lines_of_json(spark: SparkSession, tmp_path: Path) -> N
         run(spark, parse([*arguments, "--result", str(tmp_path / "r")]), quiet=True)
 
 
-def test_a_kept_batch_is_refused_where_rows_are_to_be_kept(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    arguments = ["--query", "reused_view", "--formulation", "kept_batch", "--events", "100"]
-    arguments += ["--sink", f"parquet:{tmp_path / 'table'}", "--result", str(tmp_path / "r")]
-    with pytest.raises(UsageError, match="kept_batch keeps no rows; use --sink noop"):
+def test_a_kept_batch_leaves_the_rows_of_the_query(spark: SparkSession, tmp_path: Path) -> None:
+    rows = []
+    for formulation in ("explode", "kept_batch"):
+        out = tmp_path / formulation
+        arguments = ["--query", "reused_view", "--formulation", formulation, "--events", "500"]
+        arguments += ["--sink", f"parquet:{out}", "--result", str(tmp_path / "r")]
         run(spark, parse(arguments), quiet=True)
+        rows.append(plain(spark.read.parquet(str(out)).collect()))
+    assert rows[0] == rows[1] != []

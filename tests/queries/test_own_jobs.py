@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from nexmark.config import paths
+from nexmark.config.own_jobs import read_job
 from nexmark_jobs import own_jobs
 from nexmark_jobs.errors import UsageError
 from nexmark_jobs.options import parse
 from nexmark_jobs.own_jobs import run_statements, statements
-from nexmark_jobs.run_query import complete
+from nexmark_jobs.run_query import complete, run
 from tests.queries.conftest import RunJob, plain
 
 EVENTS = ("--events", "2000", "--tps", "100", "--rows-per-batch", "1000")
@@ -204,3 +208,106 @@ def test_views_of_an_earlier_run_are_gone(spark: SparkSession, tmp_path: Path) -
     file.write_text("CREATE TEMPORARY VIEW made AS SELECT value FROM bid; SELECT * FROM made")
     for _ in range(2):
         assert run_statements(spark, file, {"bid": stream}).columns == ["value"]
+
+
+PER_BATCH = """\
+from pyspark.sql import functions as F
+
+def build(spark, tables):
+    return tables["bid"].groupBy("auction").count()
+
+def each(rows, batch):
+    kinds = [rows.withColumn("kind", F.lit(kind)) for kind in ("one", "other")]
+    return kinds + [rows.limit(0).withColumn("kind", F.lit("none"))]
+"""
+
+
+def per_batch_job(below: Path, text: str, output_mode: str = "update") -> None:
+    python_job(below, text)
+    file = below / "mine" / "job.json"
+    more = {"foreach_batch": "each", "output_mode": output_mode, "key": ["auction", "kind"]}
+    file.write_text(json.dumps({**json.loads(file.read_text()), **more}))
+
+
+@pytest.mark.parametrize("mode", ["update", "complete"])
+def test_what_a_batch_writes_is_the_result_of_a_job(
+    write: Path, run_job: RunJob, mode: str
+) -> None:
+    per_batch_job(write, PER_BATCH, mode)
+    _, rows = run_job("--query", "mine", *EVENTS)
+    assert {row[2] for row in rows} == {"one", "other"}
+    assert sum(row[1] for row in rows) == 2 * 2000 * 46 // 50
+
+
+def test_a_timed_run_counts_what_a_batch_would_write(
+    write: Path, spark: SparkSession, tmp_path: Path
+) -> None:
+    per_batch_job(write, PER_BATCH.replace('groupBy("auction").count()', 'select("auction")'))
+    arguments = ["--query", "mine", *EVENTS, "--result", str(tmp_path / "r")]
+    first, second = (run(spark, parse(arguments), quiet=True) for _ in range(2))
+    assert first["output_rows"] == 2 * 2000 * 46 // 50
+    assert first["digest"] == second["digest"] != "0" * 16
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("rows.limit(0)", "rows.limit(zero)", "mine.py:8: NameError: name 'zero' is not defined"),
+        ("    return kinds + [", "    kinds + [", "mine.py: each returns no frame; return what"),
+        (
+            'F.lit("none"))',
+            'F.lit("none")).drop("count")',
+            "mine.py: each returns frames with other columns, auction, count, kind and auction, k",
+        ),
+        ("kinds = [rows.with", "kinds = [rows.select('x').with", "mine.py:7: AnalysisException: "),
+    ],
+)
+def test_a_mistake_in_a_batch_is_one_line_with_its_place(
+    write: Path, run_job: RunJob, old: str, new: str, said: str
+) -> None:
+    assert old in PER_BATCH
+    per_batch_job(write, PER_BATCH.replace(old, new))
+    with pytest.raises(UsageError) as error:
+        run_job("--query", "mine", *EVENTS)
+    assert str(error.value).startswith(said)
+    assert "\n" not in str(error.value)
+
+
+def examples() -> dict[str, tuple[str, str]]:
+    """The examples of the page, by the file of the query: what the YAML says, and the file."""
+    page = (paths.repository() / "docs" / "your-own-jobs.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```", page, re.M | re.S)
+    found = {}
+    for (kind, text), (code, file) in pairwise(blocks):
+        if kind == "yaml" and code in ("sql", "python"):
+            name = re.search(rf"^{code}: ([\w.]+)", text, re.M)
+            assert name, text
+            found[name[1]] = (text, file)
+    return found
+
+
+@pytest.mark.parametrize(
+    "file", ["busy_auctions.sql", "busy_auctions.py", "bids_so_far.py", "large_bids.py"]
+)
+def test_an_example_of_the_page_runs(
+    write: Path, run_job: RunJob, spark: SparkSession, tmp_path: Path, file: str
+) -> None:
+    assert len(examples()) == 4
+    text, code = examples()[file]
+    path = tmp_path / file
+    path.write_text(code)
+    path.with_suffix(".yaml").write_text(
+        re.sub("^(reference|expectations):.*", "", text, flags=re.M)
+    )
+    job = read_job(path.with_suffix(".yaml"))
+    for name, content in job.files().items():
+        (write / name).parent.mkdir(parents=True, exist_ok=True)
+        (write / name).write_bytes(content)
+    for conf, value in job.confs.items():
+        spark.conf.set(conf, value)
+    try:
+        _, rows = run_job("--query", job.name, *EVENTS)
+    finally:
+        for conf in job.confs:
+            spark.conf.unset(conf)
+    assert rows

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from nexmark.config import paths
 from nexmark.config.application_models import JobApplication
@@ -20,14 +20,18 @@ from nexmark.config.fields import (
     KNOWN_QUERIES,
     OUR_NAME,
     Model,
+    SparkConf,
     job_names,
 )
 from nexmark.config.job_tables import TABLE_NAME, JobTable, JobTables
 from nexmark.errors import ConfigError, KeyedError
 from nexmark.model import CANARY, FLAMES, SUITE
+from nexmark_jobs.redaction import is_secret
 
 FOLDER = "jobs"
 _DIGITS = 8
+#: Confs that name files: these have to be beside the job, so that they go with it.
+_FILES = re.compile(r"spark\.(?:jars(?:\..*)?|files|archives|submit\.pyFiles)")
 #: Words that name something else where the name of a query may stand: groups and tasks of the
 #: graph, directories of a run, and what commands say in place of a query.
 _TAKEN = frozenset(
@@ -69,6 +73,48 @@ def _function(value: object) -> object:
 Function: TypeAlias = Annotated[str, BeforeValidator(_function)]
 
 
+def _function_name(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+        raise ValueError(f"{name!r} is no function; write the name of one in the file of python")
+    return name
+
+
+def _jar(name: str) -> str:
+    if not name.endswith(".jar"):
+        raise ValueError(f"{name!r} is no JAR; its name ends with .jar")
+    return name
+
+
+def _of_a_job(confs: Mapping[str, str]) -> Mapping[str, str]:
+    """Take confs that only say how Spark runs: not which files it has, and no secret."""
+    for name, value in confs.items():
+        if _FILES.fullmatch(name):
+            problem = f"{name} names files that do not go with the job"
+            raise KeyedError((name,), f"{problem}; put them beside it, and list them in jars")
+        if is_secret(name, value):
+            problem = f"{name} is a secret, which the plan of a night would show"
+            raise KeyedError((name,), f"{problem}; write it into the conf of the engine")
+    return confs
+
+
+class JarFile(Model):
+    """A JAR of a job: where it is on this machine, and the hash of its content."""
+
+    path: str
+    sha256: str
+
+    @classmethod
+    def of(cls, path: Path) -> "JarFile":
+        """Return what is known of a JAR; OSError if it cannot be read."""
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256")
+        return cls(path=str(path.absolute()), sha256=digest.hexdigest())
+
+    def content(self) -> bytes:
+        """Return its content; ConfigError for a file that is no longer what it was."""
+        return _unchanged(Path(self.path), self.sha256)
+
+
 class Job(Model):
     """A query of a person's own.
 
@@ -78,7 +124,10 @@ class Job(Model):
             generator, or tables of its own, by their names.
         sql: the file with its statements; or
         python: FILE:FUNCTION, the function that makes its frame.
+        foreach_batch: the function of the file that makes the rows to write of each micro-batch.
         py_files: Python files beside it that its file imports.
+        jars: JARs beside it, on the class path of its drivers and executors.
+        confs: Spark confs, which go before the confs of the engine.
         application: what `spark-submit` runs as it is, in place of SQL or Python.
         output_mode: Spark's output mode.
         key: the columns that say which row of another run a row is to be compared with; in update
@@ -87,6 +136,7 @@ class Job(Model):
         expectations: a file with a suite of Great Expectations.
         text: the content of its file.
         py_texts: the content of each of `py_files`.
+        jar_files: where each of `jars` is, with its hash.
         reference_text: the content of `reference`.
         added: the content of `expectations`.
         main_sha256: the hash of the script or the JAR of `application`.
@@ -97,7 +147,10 @@ class Job(Model):
     tables: Literal["nexmark"] | JobTables | None = None
     sql: FileName | None = None
     python: Function | None = None
+    foreach_batch: Annotated[str, AfterValidator(_function_name)] = ""
     py_files: tuple[FileName, ...] = ()
+    jars: tuple[Annotated[FileName, AfterValidator(_jar)], ...] = ()
+    confs: Annotated[SparkConf, AfterValidator(_of_a_job)] = Field(default_factory=dict)
     application: JobApplication | None = None
     output_mode: Literal["append", "update", "complete"] = "append"
     key: tuple[Annotated[str, Field(min_length=1)], ...] = ()
@@ -105,6 +158,7 @@ class Job(Model):
     expectations: FileName | None = None
     text: str = ""
     py_texts: tuple[str, ...] = ()
+    jar_files: tuple[JarFile, ...] = ()
     reference_text: str = ""
     added: tuple[AddedExpectation, ...] = ()
     main_sha256: str = ""
@@ -119,13 +173,16 @@ class Job(Model):
                 f"{' and '.join(given)} are given; keep one" if given else "none is given; add one"
             )
             raise ValueError(f"a job is in sql, in python or an application: {both}")
-        if self.py_files and self.python is None:
-            raise KeyedError(("py_files",), "py_files belongs to python; remove it")
+        for name in ("py_files", "foreach_batch"):
+            if getattr(self, name) and self.python is None:
+                raise KeyedError((name,), f"{name} belongs to python; remove it")
         if self.application is None:
             if self.tables is None:
                 raise KeyedError(("tables",), "the key is missing; add it")
             return self
-        for name in ("tables", "output_mode", "key", "reference", "expectations"):
+        if self.confs:
+            raise KeyedError(("confs",), "confs of an application are a part of it; move them")
+        for name in ("tables", "jars", "output_mode", "key", "reference", "expectations"):
             if getattr(self, name) != type(self).model_fields[name].default:
                 raise KeyedError((name,), f"{name} belongs to sql and python; remove it")
         return self
@@ -150,6 +207,10 @@ class Job(Model):
             if self.own_tables is not None:
                 described = {name: each.model_dump() for name, each in self.own_tables.items()}
                 parts += [described, self.input_sha256]
+            if self.jars or self.confs:
+                parts += [[jar.sha256 for jar in self.jar_files], dict(sorted(self.confs.items()))]
+            if self.foreach_batch:
+                parts += [self.foreach_batch]
         return f"{kind}-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:_DIGITS]}"
 
     @property
@@ -186,13 +247,21 @@ class Job(Model):
             "formulation": self.formulation,
             "file": self.file,
             "function": self.function,
+            "foreach_batch": self.foreach_batch,
             "py_files": self.py_files,
             "output_mode": self.output_mode,
             "key": list(self.key),
         }
         texts = dict(zip(self.py_files, self.py_texts, strict=True))
         texts |= {"job.json": json.dumps(described, indent=1) + "\n", self.file: self.text}
-        return {f"{self.name}/{name}": text.encode() for name, text in texts.items()}
+        contents = {name: text.encode() for name, text in texts.items()}
+        jars = zip(self.jars, self.jar_files, strict=True)
+        contents |= {name: jar.content() for name, jar in jars}
+        return {f"{self.name}/{name}": content for name, content in contents.items()}
+
+    def jar_paths(self, jobs: Path) -> list[Path]:
+        """Return its JARs among the jobs: `jobs` is the directory below which `files` are."""
+        return [jobs / self.name / name for name in self.jars]
 
     def missing_input(self) -> str:
         """Return a line if the input of an application is a path that this machine has not."""
@@ -205,16 +274,23 @@ class Job(Model):
     def _main(self) -> bytes:
         """Return the content of the script or of the JAR."""
         assert self.application is not None
-        path = paths.conf_dir() / FOLDER / self.application.main
-        content = path.read_bytes() if path.is_file() else b""
-        if hashlib.sha256(content).hexdigest() != self.main_sha256:
-            problem = "is not what it was when the night was planned"
-            raise ConfigError(f"{display(path)}: {problem}; start the DAG run again")
-        return content
+        return _unchanged(paths.conf_dir() / FOLDER / self.application.main, self.main_sha256)
+
+
+def _unchanged(path: Path, sha256: str) -> bytes:
+    """Return the content of a file; ConfigError if it is no longer what it was."""
+    content = path.read_bytes() if path.is_file() else b""
+    if hashlib.sha256(content).hexdigest() != sha256:
+        problem = "is not what it was when the night was planned"
+        raise ConfigError(f"{display(path)}: {problem}; start the DAG run again")
+    return content
 
 
 #: Keys that the loader adds to what a person writes.
-_LOADED = ("text", "py_texts", "reference_text", "added", "main_sha256", "input_sha256")
+_LOADED = (
+    *("text", "py_texts", "jar_files", "reference_text", "added"),
+    *("main_sha256", "input_sha256"),
+)
 
 
 def load_jobs(directory: Path | None = None) -> dict[str, Job]:
@@ -238,9 +314,10 @@ def read_job(path: Path) -> Job:
         return job.model_copy(update={"main_sha256": _sha256_of_main(document, job.application)})
     key = "sql" if job.sql else "python"
     texts: dict[str, object] = {"text": _beside(document, key, job.file)}
+    texts["jar_files"] = tuple(JarFile.of(_file(document, "jars", name)) for name in job.jars)
     texts["py_texts"] = tuple(_beside(document, "py_files", name) for name in job.py_files)
     if job.python:
-        _check_python(document, job.file, job.function)
+        _check_python(document, job)
     if job.reference is not None:
         texts["reference_text"] = _beside(document, "reference", job.reference)
     added: Sequence[AddedExpectation] = ()
@@ -281,9 +358,9 @@ def _sha256_of_main(document: Document, application: JobApplication) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _check_python(document: Document, name: str, function: str) -> None:
-    """Raise ConfigError for a file that is not Python, or has no such function."""
-    path = document.path.with_name(name)
+def _check_python(document: Document, job: Job) -> None:
+    """Raise ConfigError for a file that is not Python, or lacks a function of the job."""
+    path = document.path.with_name(job.file)
     try:
         tree = ast.parse(read_text(path))
     except SyntaxError as error:
@@ -292,7 +369,9 @@ def _check_python(document: Document, name: str, function: str) -> None:
     except ValueError as error:  # a null byte
         raise ConfigError(f"{display(path)}:1: {error}; save it as text") from None
     known = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
-    document.look_up(("python",), "function", function, known)
+    document.look_up(("python",), "function", job.function, known)
+    if job.foreach_batch:
+        document.look_up(("foreach_batch",), "function", job.foreach_batch, known)
 
 
 def refused_name(name: str) -> str:
@@ -317,14 +396,20 @@ def _check_name(document: Document, name: str) -> None:
 
 def _beside(document: Document, key: str, name: str) -> str:
     """Return the text of a file beside the job; ConfigError if it is missing or blank."""
-    path = document.path.with_name(name)
-    if not path.is_file():
-        problem = f"there is no file {display(path)}; write it, or correct the name"
-        raise document.error((key,), problem)
+    path = _file(document, key, name)
     text = read_text(path)
     if not text.strip():
         raise document.error((key,), f"{display(path)} is empty; write a statement into it")
     return text
+
+
+def _file(document: Document, key: str, name: str) -> Path:
+    """Return a file beside the job; ConfigError if it is missing."""
+    path = document.path.with_name(name)
+    if not path.is_file():
+        problem = f"there is no file {display(path)}; write it, or correct the name"
+        raise document.error((key,), problem)
+    return path
 
 
 def own_job(name: str) -> Job | None:

@@ -90,7 +90,7 @@ class JobCheck:
 
         self.say(f"{engine}: runs {self.job.name}, twice")
         events = self.events(build)
-        place = self._run(build, "run_query.py", self._arguments(engine), engine)
+        place = self._run_job(build, self._arguments(engine), engine)
         again, output = (self._below(engine, name) for name in ("again", "output"))
         outcome = validate_own(self.job, output, events, again_dir=again)
         columns, rows = _shown(output)
@@ -100,7 +100,7 @@ class JobCheck:
     def runs_on(self, engine: str, build: Build) -> None:
         """Run the job once on a build, after `on`; NexmarkError if it does not run."""
         self.say(f"{engine}: runs {self.job.name}")
-        self._run(build, "run_query.py", self._arguments(engine, is_short=True), engine)
+        self._run_job(build, self._arguments(engine, is_short=True), engine)
 
     def events(self, build: Build) -> Path:
         """Return what the job reads: events, written by a build once, or the first of its rows."""
@@ -110,19 +110,22 @@ class JobCheck:
         elif not directory.exists():
             words = [word for pair in _EVENTS.items() for word in pair]
             arguments = [*words, "--out", str(directory), "--format", "parquet"]
-            self._run(build, "dump_events.py", arguments, "dump")
+            self._run(build, "dump_events.py", arguments, _CONFS, "dump")
         return directory
+
+    @property
+    def _jobs(self) -> Path:
+        return self.work / "jobs"
 
     def _below(self, engine: str, name: str) -> Path:
         return self.work / f"{engine}-{name}"
 
     def _arguments(self, engine: str, *, is_short: bool = False) -> list[str]:
-        jobs = self.work / "jobs"
         for path, content in self.job.files().items():
-            (jobs / path).parent.mkdir(parents=True, exist_ok=True)
-            (jobs / path).write_bytes(content)
+            (self._jobs / path).parent.mkdir(parents=True, exist_ok=True)
+            (self._jobs / path).write_bytes(content)
         result = self.work / engine / RESULT
-        words = ["--query", self.job.name, "--jobs", str(jobs), "--result", str(result)]
+        words = ["--query", self.job.name, "--jobs", str(self._jobs), "--result", str(result)]
         if self.job.own_tables is not None:
             words += ["--source", f"tables:{self.work / 'events'}"]
         else:
@@ -133,9 +136,21 @@ class JobCheck:
         again, output = (self._below(engine, name) for name in ("again", "output"))
         return [*words, "--sink", f"parquet:{output}", "--again", str(again)]
 
-    def _run(self, build: Build, program: str, arguments: list[str], name: str) -> Path:
+    def _run_job(self, build: Build, arguments: list[str], name: str) -> Path:
+        confs, jars = {**_CONFS, **self.job.confs}, self.job.jar_paths(self._jobs)
+        confs |= {"spark.jars": ",".join(map(str, jars))} if jars else {}
+        return self._run(build, "run_query.py", arguments, confs, name)
+
+    def _run(
+        self,
+        build: Build,
+        program: str,
+        arguments: list[str],
+        confs: Mapping[str, str],
+        name: str,
+    ) -> Path:
         applications = LocalApplications(self.work)
-        return applications.run(build, program, arguments, confs=_CONFS, memory=_MEMORY, name=name)
+        return applications.run(build, program, arguments, confs=confs, memory=_MEMORY, name=name)
 
 
 def checked_in(work: Path, job: Job, say: Say, run: Callable[[JobCheck], int]) -> int:

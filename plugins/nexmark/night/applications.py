@@ -21,12 +21,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from nexmark.cluster import OWNER_VARIABLE
-from nexmark.config import Size
+from nexmark.config import Job, Size
 from nexmark.engines.jvm import temporary_files
 from nexmark.engines.short_runs import C1, ClassArchive, checkpoint_confs
 from nexmark.flames.jfr import RECORDER
 from nexmark.model import PROFILED, Arm
-from nexmark.night.deployments import Deployment, Deployments
+from nexmark.night.deployments import OWN, Deployment, Deployments
 from nexmark.night.kinds import kind_for, kind_of
 from nexmark.night.kinds.bounded import generator_arguments
 from nexmark.night.night_plan import Night
@@ -50,6 +50,7 @@ QUICK = "quick"
 SINKS = {"q10": "filesystem"}
 _DRIVER = "spark.driver.defaultJavaOptions"
 _EXECUTOR = "spark.executor.defaultJavaOptions"
+_JARS = "spark.jars"
 
 
 def _archive(night: Night, deployment: Deployment) -> ClassArchive:
@@ -83,7 +84,8 @@ def verify_submission(night: Night, deployment: Deployment, query: str) -> Query
         arguments += ["--boundary", str(night.boundary_dir(query))]
     if job is not None and not night.compares_verified_arms(query):
         arguments += ["--again", str(night.again_dir(query))]
-    application = _application(night, deployment, f"{query} {VERIFY}", "run_query.py", arguments)
+    label = f"{query} {VERIFY}"
+    application = _application(night, deployment, label, "run_query.py", arguments, job=job)
     elsewhere = () if output.parent == directory.path else (output.parent,)
     return QueryVerification(
         application=_with_archive(night, deployment, application),
@@ -107,7 +109,13 @@ def baseline_verification(night: Night, deployments: Deployments, query: str) ->
     arguments += ["--again", str(night.again_dir(query))]
     label = f"{query} {VERIFY} {Arm.BASELINE}"
     application = _application(
-        night, deployment, label, "run_query.py", arguments, arm=Arm.BASELINE
+        night,
+        deployment,
+        label,
+        "run_query.py",
+        arguments,
+        arm=Arm.BASELINE,
+        job=night.job_of(Arm.BASELINE, query),
     )
     elsewhere = () if output.parent == directory.path else (output.parent,)
     driver = _archive(night, deployment).use()
@@ -164,7 +172,13 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> R
     kind, arm = kind_for(night, run.query), run.cluster_arm
     program = kind.program(night, run)
     application = _application(
-        night, deployment, run.label, program.name, program.arguments, arm=arm
+        night,
+        deployment,
+        run.label,
+        program.name,
+        program.arguments,
+        arm=arm,
+        job=night.job_of(arm, run.query),
     )
     all_confs = {
         **kind.base_confs(night, deployment),
@@ -245,6 +259,7 @@ def _application(
     arguments: Sequence[str],
     *,
     arm: str = Arm.CANDIDATE,
+    job: Job | None = None,
 ) -> SparkApplication:
     """Return a program of the jobs with the confs that every application of the night has.
 
@@ -255,11 +270,12 @@ def _application(
         program: the file of the program among the jobs.
         arguments: the arguments of the program.
         arm: the arm on whose cluster it runs.
+        job: the job of a person's own that it runs, which may have confs; None for another.
     """
     cluster = night.clusters[arm]
     spark_home = Path(deployment.spark_home)
     environment = cluster.driver_environment(spark_home)
-    confs, secret = split(_confs(night, deployment, label, arm))
+    confs, secret = split(_confs(night, deployment, label, arm, job))
     return SparkApplication(
         label=label,
         program=str(Path(deployment.jobs_home) / program),
@@ -286,7 +302,9 @@ def _application(
     )
 
 
-def _confs(night: Night, deployment: Deployment, label: str, arm: str) -> dict[str, str]:
+def _confs(
+    night: Night, deployment: Deployment, label: str, arm: str, job: Job | None
+) -> dict[str, str]:
     """Return the Spark confs of an application; the last one of a name counts.
 
     Args:
@@ -294,6 +312,7 @@ def _confs(night: Night, deployment: Deployment, label: str, arm: str) -> dict[s
         deployment: The build that runs it.
         label: The label of the application.
         arm: The arm on whose cluster it runs.
+        job: The job of a person's own that it runs, None for another.
     """
     cluster = night.clusters[arm]
     config = cluster.config
@@ -303,15 +322,21 @@ def _confs(night: Night, deployment: Deployment, label: str, arm: str) -> dict[s
     if redaction.keys() & profile_confs(night.conf_profile).keys():
         redaction = {}
     kind = kind_of(night.workload)
-    jars = kind.jars(deployment.spark_version)
+    given = {
+        **night.engine.conf,
+        **(job.confs if job else {}),
+        **(night.candidate_conf if arm == Arm.CANDIDATE else {}),
+    }
+    of_job = job.jar_paths(Path(deployment.jobs_home) / OWN) if job else []
+    own = [*kind.jars(deployment.spark_version), *of_job]
+    jars = [*filter(None, [given.get(_JARS)]), *map(str, own)]
     short = night.conf_profile == QUICK and kind.has_short_starts
     return {
         **redaction,
-        **({"spark.jars": ",".join(map(str, jars))} if jars else {}),
         **(checkpoint_confs(deployment.spark_version) if short else {}),
         "spark.sql.shuffle.partitions": str(config.shuffle_partitions),
-        **night.engine.conf,
-        **(night.candidate_conf if arm == Arm.CANDIDATE else {}),
+        **given,
+        **({_JARS: ",".join(jars)} if jars else {}),
         "spark.nexmark.build": deployment.build,
         "spark.driver.host": config.driver_address,
         "spark.driver.bindAddress": config.driver_address,

@@ -130,6 +130,10 @@ class Night(Model):
         """Return the job that the candidate runs as `query`; None for a query of Nexmark."""
         return self.candidate_jobs.get(query) or self.jobs.get(query)
 
+    def job_of(self, arm: str, query: str) -> config.Job | None:
+        """Return the job that an arm runs as `query`; None for a query of Nexmark."""
+        return self.job_of_candidate(query) if arm == Arm.CANDIDATE else self.jobs.get(query)
+
     def compares_verified_arms(self, query: str) -> bool:
         """Tell whether the baseline's rows say what is right: of a job without a reference."""
         job = self.job_of_candidate(query)

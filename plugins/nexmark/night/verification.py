@@ -84,7 +84,7 @@ def plan_together(night: Night, deployment: Deployment) -> AnySubmission:
     from nexmark.expectations.suites import check_added
 
     check_added(night.queries, {**night.jobs, **night.candidate_jobs})
-    verified = [query for query in night.queries if not night.is_application(query)]
+    verified = [query for query in night.queries if _is_verified_together(night, query)]
     if len(verified) < 2:
         return NothingToSubmit(reason="no two queries are to be verified: each has its own task")
     alone = {query: verify_submission(night, deployment, query) for query in verified}
@@ -93,6 +93,12 @@ def plan_together(night: Night, deployment: Deployment) -> AnySubmission:
         for query, each in alone.items()
     }
     return shared_submission(night, deployment, queries)
+
+
+def _is_verified_together(night: Night, query: str) -> bool:
+    """Tell whether a query can share an application: its job needs no confs and no JARs."""
+    job = night.job_of_candidate(query)
+    return job is None or not (job.application or job.confs or job.jars)
 
 
 def run_together(

@@ -133,6 +133,12 @@ def test_the_cluster_is_given_the_file_as_it_is_and_as_it_was_planned(conf: Path
             "sql: x.sql\ntables: nexmark\napplication:",
             "sql and application are given; keep one",
         ),
+        (
+            "application:",
+            "confs: {spark.a: b}\napplication:",
+            "confs: confs of an application are a part of it; move them",
+        ),
+        ("application:", "jars: [orders.jar]\napplication:", "jars: jars belongs to sql and"),
         ("application:", "key: [a]\napplication:", "key: key belongs to sql and python; remove it"),
     ],
 )

@@ -145,6 +145,22 @@ def test_the_cluster_gets_the_statements_and_what_they_are_for() -> None:
         ("tables: nexmark\npython: a.py\n", r"busy.yaml:2: python: 'a.py' is not FILE:FUNCTION"),
         (YAML + "py_files: [a.py]\n", r"busy.yaml:4: py_files: py_files belongs to python; remove"),
         ("tables: nexmark\nsql: busy.sql\nkey: [a, a]\n", r"busy.yaml:3: key: 'a' is listed twice"),
+        (YAML + "conf: {spark.a: b}\n", r"busy.yaml:4: conf: unknown key .* did you mean 'confs'"),
+        (
+            YAML + "confs:\n  spark.executor.memory: 4g\n",
+            r"busy.yaml:5: confs.spark.executor.memory: .* is set by the benchmark itself; remove",
+        ),
+        (
+            YAML + "confs:\n  spark.jars.packages: a:b:1\n",
+            r"busy.yaml:5: .*: spark.jars.packages names files that do not go .* list them in jars",
+        ),
+        (
+            YAML + "confs:\n  spark.hadoop.fs.s3a.secret.key: hunter2hunter2\n",
+            r"busy.yaml:5: .* is a secret, .*; write it into the conf of the engine",
+        ),
+        (YAML + "foreach_batch: each\n", r"busy.yaml:4: foreach_batch: .* belongs to python; rem"),
+        (YAML + "jars: [busy.zip]\n", r"busy.yaml:4: jars.0: 'busy.zip' is no JAR; its name ends"),
+        (YAML + "jars: [none.jar]\n", r"busy.yaml:4: jars: there is no file .*none.jar; write it"),
     ],
 )
 def test_a_mistake_is_one_line(conf: Path, text: str, said: str) -> None:
@@ -178,6 +194,20 @@ def test_a_mistake_in_python_is_seen_without_running_it(conf: Path, text: str, s
         load(conf)
 
 
+def test_the_function_of_a_batch_is_one_of_the_file_and_of_the_formulation(conf: Path) -> None:
+    text = "tables: nexmark\npython: busy.py:build\n"
+    write(conf, text=text)
+    (conf / "jobs" / "busy.py").write_text("def build(a, b): ...\ndef each(a, b): ...\n")
+    without = load_jobs(conf)["busy"]
+    write(conf, text=text + "foreach_batch: each\n")
+    job = load_jobs(conf)["busy"]
+    assert job.formulation != without.formulation
+    assert b'"foreach_batch": "each"' in job.files()["busy/job.json"]
+    write(conf, text=text + "foreach_batch: eahc\n")
+    with pytest.raises(ConfigError, match=r"busy.yaml:3: foreach_batch: .* did you mean 'each'"):
+        load_jobs(conf)
+
+
 def test_the_files_of_a_python_job_go_with_it(conf: Path) -> None:
     write(conf, text="tables: nexmark\npython: busy.py:build\npy_files: [help.py]\n")
     (conf / "jobs" / "busy.py").write_text("from help import x\n\ndef build(spark, tables): ...\n")
@@ -186,6 +216,29 @@ def test_the_files_of_a_python_job_go_with_it(conf: Path) -> None:
     assert first.files()["busy/help.py"] == b"x = 1\n"
     (conf / "jobs" / "help.py").write_text("x = 2\n")
     assert load_jobs(conf)["busy"].formulation != first.formulation
+
+
+def test_other_confs_or_another_jar_are_another_formulation(conf: Path) -> None:
+    found = {}
+    for confs, jar in (("", b""), ("3", b"PK1"), ("4", b"PK1"), ("4", b"PK2")):
+        text = (
+            f"jars: [busy.jar]\nconfs: {{spark.sql.shuffle.partitions: {confs}}}\n" if jar else ""
+        )
+        write(conf, text=YAML + text)
+        (conf / "jobs" / "busy.jar").write_bytes(jar)
+        job = load_jobs(conf)["busy"]
+        found[job.formulation] = job.files().get("busy/busy.jar")
+    assert list(found.values()) == [None, b"PK1", b"PK1", b"PK2"]
+
+
+def test_a_jar_that_was_changed_since_the_plan_is_not_deployed(conf: Path) -> None:
+    write(conf, text=YAML + "jars: [busy.jar]\n")
+    (conf / "jobs" / "busy.jar").write_bytes(b"PK1")
+    night = make_night(load(conf), ENGINE, "d", "r", {"queries": "busy"})
+    read = type(night).model_validate_json(night.model_dump_json())
+    (conf / "jobs" / "busy.jar").write_bytes(b"PK2")
+    with pytest.raises(ConfigError, match=r"busy.jar: is not what it was when the night was plan"):
+        read.jobs["busy"].files()
 
 
 def test_an_empty_file_of_statements_is_refused(conf: Path) -> None:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from nexmark.config import load
+from nexmark.config import load, paths
 from nexmark.model import FIRST_ROUND, PROFILED, Arm
-from nexmark.night.applications import dump_submission, repetition_submission, verify_submission
+from nexmark.night.applications import (
+    baseline_verification,
+    dump_submission,
+    repetition_submission,
+    verify_submission,
+)
 from nexmark.night.deployments import Deployment, Deployments
 from nexmark.night.make_night import make_night
 from nexmark.night.night_plan import Night
@@ -135,6 +141,82 @@ def test_the_next_turn_is_the_next_submission_of_its_file(home: Path, tmp_path: 
     turn = read_submission(written(NextTurn(turns=turns.path)))
     assert isinstance(turn, NextTurn)
     assert [turn.claim(instance) for instance in (1, 0, 1)] == [each[0], each[1], each[0]]
+
+
+@pytest.fixture
+def own_conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A configuration with the job `busy`, which has a conf and a JAR."""
+    conf = tmp_path / "conf"
+    shutil.copytree(paths.repository() / "include" / "conf", conf)
+    monkeypatch.setenv("NEXMARK_CONF", str(conf))
+    write_job(conf / "jobs", "3")
+    return conf
+
+
+def write_job(directory: Path, partitions: str) -> None:
+    directory.mkdir(exist_ok=True)
+    confs = f"confs: {{spark.sql.shuffle.partitions: {partitions}}}\njars: [busy.jar]\n"
+    (directory / "busy.yaml").write_text(f"tables: nexmark\nsql: busy.sql\n{confs}")
+    (directory / "busy.sql").write_text("SELECT 1 FROM bid")
+    (directory / "busy.jar").write_bytes(b"PK")
+
+
+def confs_of(submission: Submission) -> tuple[str, str | None]:
+    confs = submission.application.confs
+    return confs["spark.sql.shuffle.partitions"], confs.get("spark.jars")
+
+
+@pytest.mark.parametrize("workload", ["smoke", "kafka"])
+def test_the_confs_and_jars_of_a_job_are_only_its_own(
+    home: Path, tmp_path: Path, own_conf: Path, workload: str
+) -> None:
+    night = planned(workload, queries="q0,q5,busy")
+    builds = deployments(tmp_path, night)
+    connector = confs_of(repetition_submission(night, builds, Run(query="q5", number=1)))[1]
+    jar = "/opt/jobs/nexmark_jobs/own/busy/busy.jar"
+    both = f"{connector},{jar}" if connector else jar
+    for arm in (Arm.CANDIDATE, Arm.BASELINE):
+        made = repetition_submission(night, builds, Run(query="busy", number=1, arm=arm))
+        assert confs_of(made) == ("3", both)
+        made = repetition_submission(night, builds, Run(query="q5", number=1, arm=arm))
+        assert confs_of(made) == (str(night.cluster.shuffle_partitions), connector)
+    assert confs_of(verify_submission(night, builds.candidate, "busy")) == ("3", both)
+    baseline = baseline_verification(
+        night.model_copy(update={"against": {"busy": night.candidate}}), builds, "busy"
+    )
+    assert baseline is not None
+    assert confs_of(baseline) == ("3", both)
+    together = plan_together(night, builds.candidate)
+    assert isinstance(together, SharedVerification)
+    assert list(together.queries) == ["q0", "q5"]
+    assert confs_of(together)[1] == connector
+
+
+@pytest.mark.parametrize("workload", ["smoke", "kafka"])
+def test_the_jars_of_the_engine_stay_beside_the_others(
+    home: Path, tmp_path: Path, own_conf: Path, workload: str
+) -> None:
+    night = planned(workload, queries="q5,busy")
+    builds, runs = deployments(tmp_path, night), [Run(query=q, number=1) for q in night.queries]
+    engine = night.engine.model_copy(update={"conf": {"spark.jars": "/opt/a.jar"}})
+    with_jar = night.model_copy(update={"engine": engine})
+    for run in runs:
+        without, made = (
+            confs_of(repetition_submission(each, builds, run))[1] for each in (night, with_jar)
+        )
+        assert made == ",".join(filter(None, ["/opt/a.jar", without]))
+
+
+def test_each_version_of_a_job_has_its_own_confs(
+    home: Path, tmp_path: Path, own_conf: Path
+) -> None:
+    write_job(tmp_path / "changed", "5")
+    night = planned("compare", candidate_job=str(tmp_path / "changed"))
+    builds = deployments(tmp_path, night)
+    runs = [Run(query="busy", number=1, arm=arm) for arm in (Arm.CANDIDATE, Arm.BASELINE)]
+    assert [confs_of(repetition_submission(night, builds, run))[0] for run in runs] == ["5", "3"]
+    tested = night.model_copy(update={"candidate_conf": {"spark.sql.shuffle.partitions": "7"}})
+    assert [confs_of(repetition_submission(tested, builds, run))[0] for run in runs] == ["7", "3"]
 
 
 def test_one_query_is_not_verified_together_with_others(home: Path, tmp_path: Path) -> None:
