@@ -8,7 +8,7 @@ from nexmark.cli import shared_options as option
 from nexmark.config import Job, load, load_jobs, paths, pick
 from nexmark.errors import NexmarkError
 from nexmark.reason import reason_of
-from nexmark.terminal import columns, show_line
+from nexmark.terminal import COULD_NOT_RUN, FOUND_RED, columns, show_line
 
 if TYPE_CHECKING:
     from nexmark.engines import Build
@@ -63,8 +63,9 @@ def check(name: _Name, engine: option.Engine = None) -> int:
     """Run a job small: its columns, plan, state and first rows, and whether it is right.
 
     Then it runs on the other engines whose builds are on this machine. With --engine, on that
-    one alone. 0 if it runs everywhere and no row is wrong, 1 if not. An application is not run:
-    the check tells what a night will do with it.
+    one alone. 0 if it runs everywhere and no row is wrong, 1 if rows are wrong or differ from run
+    to run, else 2 if it does not run somewhere or its files have a mistake. An application is not
+    run: the check tells what a night will do with it.
     """
     from nexmark.jobs.job_check import checked_in
 
@@ -75,7 +76,7 @@ def check(name: _Name, engine: option.Engine = None) -> int:
         missing = chosen.missing_input()
         for line in filter(None, [*description(chosen.name, chosen.application), missing]):
             show_line(line)
-        return 1 if missing else 0
+        return COULD_NOT_RUN if missing else 0
     work = paths.home() / "job-check" / name
     return checked_in(work, chosen, option.on_stderr, lambda made: _checked(made, chosen, engine))
 
@@ -93,15 +94,24 @@ def _checked(made: "JobCheck", chosen: Job, engine: str | None) -> int:
     first, build = option.build_of(engine, option.on_stderr)
     try:
         checked = made.on(first, build)
-    except (NexmarkError, ExpectationsError) as error:
-        show_line(f"{first}: {chosen.name} does not run: {reason_of(error)}")
-        return 1
+    except NexmarkError as error:
+        show_line(f"{first}: {chosen.name} does not run: {_reason(first, error)}")
+        return COULD_NOT_RUN
+    except ExpectationsError as error:
+        show_line(f"{first}: {chosen.name} runs, and its rows cannot be compared: {error}")
+        return COULD_NOT_RUN
     for line in (f"{chosen.name} on {first}, Spark {checked.version}", *checked.lines()):
         show_line(line)
-    wrong = [] if checked.outcome.success else [first]
-    if engine is None:
-        wrong += [other for other in load().engines if other != first and not _runs(made, other)]
-    return 1 if wrong else 0
+    others = [] if engine else [other for other in load().engines if other != first]
+    runs = [_runs(made, other) for other in others]
+    if not checked.outcome.success:
+        return FOUND_RED
+    return 0 if all(runs) else COULD_NOT_RUN
+
+
+def _reason(engine: str, error: NexmarkError) -> str:
+    """Return why a job does not run on an engine, without the name of the engine."""
+    return reason_of(error).removeprefix(f"{engine}: ")
 
 
 def _runs(made: "JobCheck", engine: str) -> bool:
@@ -115,7 +125,7 @@ def _runs(made: "JobCheck", engine: str) -> bool:
     try:
         made.runs_on(engine, build)
     except NexmarkError as error:
-        show_line(f"{engine}: does not run: {reason_of(error)}")
+        show_line(f"{engine}: does not run: {_reason(engine, error)}")
         return False
     show_line(f"{engine}: runs")
     return True

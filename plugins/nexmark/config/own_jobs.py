@@ -147,7 +147,7 @@ class Job(Model):
     tables: Literal["nexmark"] | JobTables | None = None
     sql: FileName | None = None
     python: Function | None = None
-    foreach_batch: Annotated[str, AfterValidator(_function_name)] = ""
+    foreach_batch: Annotated[str, AfterValidator(_function_name)] | None = None
     py_files: tuple[FileName, ...] = ()
     jars: tuple[Annotated[FileName, AfterValidator(_jar)], ...] = ()
     confs: Annotated[SparkConf, AfterValidator(_of_a_job)] = Field(default_factory=dict)
@@ -247,7 +247,7 @@ class Job(Model):
             "formulation": self.formulation,
             "file": self.file,
             "function": self.function,
-            "foreach_batch": self.foreach_batch,
+            "foreach_batch": self.foreach_batch or "",
             "py_files": self.py_files,
             "output_mode": self.output_mode,
             "key": list(self.key),

@@ -328,8 +328,8 @@ def _confs(
         **(night.candidate_conf if arm == Arm.CANDIDATE else {}),
     }
     of_job = job.jar_paths(Path(deployment.jobs_home) / OWN) if job else []
-    own = [*kind.jars(deployment.spark_version), *of_job]
-    jars = [*filter(None, [given.get(_JARS)]), *map(str, own)]
+    added = [*kind.jars(deployment.spark_version), *of_job]
+    jars = [*filter(None, [given.get(_JARS)]), *map(str, added)]
     short = night.conf_profile == QUICK and kind.has_short_starts
     return {
         **redaction,
