@@ -9,13 +9,15 @@ in the first night and within seven. "guard" is what the guardrail alone has mad
 often it finds two queries whose executors need 20 % more CPU time, and their tasks none. Then
 worlds in which builds are accepted: nights that begin a false WATCH for what they come to, nights
 that have one, and how often a real creep is seen at its end. Then the bars; exit code 1 when one is
-missed.
+missed. With --figures the rates of each world are kept in a file, and the same command goes on
+where it was stopped.
 """
 
 from __future__ import annotations
 
 import argparse
 import copy
+import hashlib
 import math
 import multiprocessing
 import re
@@ -23,17 +25,22 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
+from importlib import resources
 from multiprocessing.pool import Pool
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
 import numpy as np
+from pydantic import TypeAdapter
 
+from bench import simulated_nights
 from bench.simulated_nights import QUERIES, PairedSuites, Stretch, World
 from nexmark.config import ConfigError, Gate
 from nexmark.config.load import load_gate
+from nexmark.errors import NexmarkError
+from nexmark.labs.kept_runs import KeptRuns
 
 EFFECTS = (0.03, 0.05, 0.10, 0.20)
 SUITE_EFFECT = 0.025
@@ -377,8 +384,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     rounds = ", ".join(map(str, rules.rounds))
     print(f"gate version {rules.version}: {QUERIES} queries, rounds of {rounds} pairs")
     print(f"about {options.nights} quiet nights each, seed {options.seed}\n")
+    try:
+        kept = _kept(options.figures, rules, options.nights, options.seed)
+    except NexmarkError as error:
+        print(error, file=sys.stderr)
+        return 2
     with multiprocessing.Pool(initializer=_leave_interrupts_to_the_parent) as pool:
-        reached = _print_tables(pool, rules, options.nights, options.seed)
+        reached = _print_tables(Simulations(pool, kept), rules, options.nights, options.seed)
     print("\ndetection: first night / within 7 nights / with WATCH, in %")
     print(f"\nbars, at {BAR_WORLD}")
     print("\n".join(map(str, reached)))
@@ -386,26 +398,39 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0 if all(bar.met for bar in reached) else 1
 
 
-def _print_tables(pool: Pool, rules: Gate, nights: int, seed: int) -> list[GateBar]:
+def _kept(file: Path | None, rules: Gate, nights: int, seed: int) -> KeptRuns | None:
+    """Return the file that keeps the rates of worlds; NexmarkError if it keeps others."""
+    if file is None:
+        return None
+    verdicts = Path(str(resources.files("nexmark.verdict")))
+    code = [*sorted(verdicts.glob("*.py")), Path(simulated_nights.__file__), Path(__file__)]
+    digest = hashlib.sha256(rules.model_dump_json().encode())
+    for path in code:
+        digest.update(path.read_bytes())
+    simulated = f"{nights} nights of seed {seed} by settings and code {digest.hexdigest()[:12]}"
+    return KeptRuns(simulated, file)
+
+
+def _print_tables(simulations: Simulations, rules: Gate, nights: int, seed: int) -> list[GateBar]:
     """Simulate all worlds, as many at once as there are cores; return what the bars are for."""
     gates, few = {"night": rules, "comparison": rules.for_comparison()}, max(nights // 4, 1)
-    tallies = _results(
-        pool,
+    tallies = simulations.begin(
+        WorldTally,
         [
             partial(simulate, world, rules, nights, seed + 1000 * number)
             for number, world in enumerate((*WORLDS, *HAPPENING))
         ],
     )
-    firsts = _results(
-        pool,
+    firsts = simulations.begin(
+        FirstNightTally,
         [
             partial(simulate_first_nights, world, gate, kind, few, seed + 1000 * number)
             for kind, gate in gates.items()
             for number, world in enumerate(FIRST_WORLDS)
         ],
     )
-    creeps = _results(
-        pool,
+    creeps = simulations.begin(
+        CreepTally,
         [
             partial(simulate_creeps, world, rules, nights, seed + 1000 * number)
             for number, world in enumerate(ACCEPTING)
@@ -433,13 +458,33 @@ def _print_tables(pool: Pool, rules: Gate, nights: int, seed: int) -> list[GateB
 Tally = TypeVar("Tally")
 
 
-def _results(pool: Pool, simulations: list[Callable[[], Tally]]) -> Iterator[Tally]:
-    """Return the results in the order of the simulations; all begin at once."""
-    return pool.imap(_call, simulations)
+@dataclass(frozen=True)
+class Simulations:
+    """Simulations in the processes of a pool; what was ``kept`` is not simulated again."""
 
+    pool: Pool
+    kept: KeptRuns | None = None
 
-def _call(simulation: Callable[[], Tally]) -> Tally:
-    return simulation()
+    def begin(
+        self, kind: type[Tally], simulations: Sequence[Callable[[], Tally]]
+    ) -> Iterator[Tally]:
+        """Begin simulations with results of a kind; return the results in the same order."""
+        before = self.kept.figures if self.kept else {}
+        begun = [
+            None
+            if (number, kind.__name__) in before
+            else self.pool.apply_async(simulation, callback=partial(self._keep, number))
+            for number, simulation in enumerate(simulations)
+        ]
+        read = TypeAdapter(kind).validate_python
+        return (
+            read(before[number, kind.__name__]["rates"]) if result is None else result.get()
+            for number, result in enumerate(begun)
+        )
+
+    def _keep(self, number: int, tally: WorldTally | FirstNightTally | CreepTally) -> None:
+        if self.kept:
+            self.kept.keep(number, type(tally).__name__, {"rates": asdict(tally)})
 
 
 def _leave_interrupts_to_the_parent() -> None:
@@ -490,6 +535,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="bench.gate", description=summary)
     parser.add_argument("--nights", type=_positive, default=10000, help="quiet nights per kind")
     parser.add_argument("--seed", type=_whole, default=1)
+    parser.add_argument("--figures", type=Path, help="where the rates of each world are kept")
     parser.add_argument("--gate", type=Path, help="settings (default: gate.yaml of include/conf)")
     return parser
 

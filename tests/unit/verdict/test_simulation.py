@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -188,18 +189,34 @@ def test_runs_have_the_spread_that_their_world_says() -> None:
 
 
 def test_the_table_and_the_bars_are_printed(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("bench.gate.WORLDS", (World(BAR_WORLD, 0.05),))
     monkeypatch.setattr("bench.gate.HAPPENING", HAPPENING[:1])
     monkeypatch.setattr("bench.gate.FIRST_WORLDS", FIRST_WORLDS[1:2])
     monkeypatch.setattr("bench.gate.CREEP_NIGHTS", 2)
-    code = main(["--nights", "40", "--seed", "3"])
+    options = ["--nights", "40", "--seed", "3", "--figures", str(tmp_path / "gate.jsonl")]
+    code = main(options)
     text = capsys.readouterr().out
     assert f"gate version {rules().version}" in text
     for words in (BAR_WORLD, HAPPENING[0].name, "10% slower", "(bar: <= 0.02)"):
         assert words in text
     assert code == (1 if "MISSED" in text else 0)
+    _goes_on_where_it_was_stopped(options, tmp_path / "gate.jsonl", text, capsys)
+
+
+def _goes_on_where_it_was_stopped(
+    options: list[str], file: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All but one world is kept: the tables are the same as before."""
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join(lines[1:]) + "\n")
+    main(options)
+    again = capsys.readouterr().out
+    assert again.splitlines()[:-1] == text.splitlines()[:-1]  # the last one says the seconds
+    assert sorted(file.read_text().splitlines()) == sorted(lines)
+    assert main([*options, "--seed", "4"]) == 2
+    assert "name another file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [["--nights", "0"], ["--nights", "x"], ["--seed", "-1"]])
