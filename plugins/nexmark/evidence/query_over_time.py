@@ -40,10 +40,9 @@ DRAWN = 120
 
 @dataclass(frozen=True, kw_only=True)
 class MetricLine(Trail):
-    """A metric of the query; ``points`` are the verdicts of the last of its ``nights``."""
+    """A metric of the query; ``points`` are its last verdicts."""
 
     metric: Metric
-    nights: int
 
 
 @dataclass(frozen=True)
@@ -129,23 +128,30 @@ def query_over_time(
         return None
     nights = place_nights(store, dags, place, NIGHTS)
     tried = place_nights(store, dags, place, TRIALS, taught=False)
-    points, by_hand = place_points(store, nights, query), place_points(store, tried, query)
-    if not points:
-        nights, points, by_hand = tried, by_hand, []
-    if not points:
+    drawn, by_hand = nights[-DRAWN:], place_points(store, tried, query)
+    latest = place_points(store, drawn, query)
+    if not latest:  # it was judged in older nights, or only in nights by hand
+        drawn, latest = nights, place_points(store, nights, query)
+    if not latest:
+        nights = drawn = tried
+        latest, by_hand = by_hand, []
+    if not latest:
         return None
-    by_metric = grouped(points, lambda point: point.verdict.metric)
-    newest_first = reversed(points)
+    by_metric = grouped(latest, lambda point: point.verdict.metric)
+    newest_first = reversed(latest)
     decided = (point.verdict.metric for point in newest_first if point.verdict.decides)
-    deciding = next(decided, points[-1].verdict.metric)
-    shown = by_metric[metric if metric in by_metric else deciding]
-    name = shown[-1].verdict.metric
+    deciding = next(decided, latest[-1].verdict.metric)
+    name = metric if metric in by_metric else deciding
+    older = nights[: len(nights) - len(drawn)]
+    points = [*place_points(store, older, query, {name, deciding}), *latest]
+    whole = grouped(points, lambda point: point.verdict.metric)
+    shown = whole[name]
     acks = _acks(store, dags, query, place)
     ids = {point.verdict.build for point in (*points, *by_hand)}
     ids |= {point.baseline for point in (*points, *by_hand)}
     named = {build.id: build for build in store.builds(ids)}
     names = {build.id: build.name for build in named.values()}
-    judged = _judged(nights, place, by_metric[deciding])
+    judged = _judged(nights, place, whole[deciding])
     issues = issues_of(judged, [(ack.row, ack.state) for ack in acks], names)
     changes = lasting_changes(shown)[::-1]
     return QueryOverTime(
@@ -170,8 +176,7 @@ def _metric_lines(by_metric: Mapping[str, Sequence[RatioPoint]]) -> Iterator[Met
     """Yield the lines of the metrics; the metric that decides comes first."""
     known = [name for name in METRICS if name in by_metric]
     for name in dict.fromkeys([*known, *sorted(by_metric)]):
-        points = by_metric[name]
-        yield MetricLine(metric=metric_of(name), points=tuple(points[-DRAWN:]), nights=len(points))
+        yield MetricLine(metric=metric_of(name), points=tuple(by_metric[name][-DRAWN:]))
 
 
 def _acks(store: Store, dags: Collection[str], query: str, place: Place) -> list[Acknowledged]:

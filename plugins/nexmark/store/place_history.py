@@ -102,18 +102,26 @@ def place_nights(
 
 
 def place_points(
-    store: Reader, nights: Sequence[PlaceNight], query: str | None = None
+    store: Reader,
+    nights: Sequence[PlaceNight],
+    query: str | None = None,
+    metrics: Collection[str] | None = None,
 ) -> list[RatioPoint]:
     """Return the verdicts on nights, in the order of the nights.
 
     Args:
         store: The results database.
         nights: The nights.
-        query: The query whose verdicts are returned, by all metrics; None for the verdicts that
-            decide, on all queries.
+        query: The query whose verdicts are returned, whether they decide or not; None for the
+            verdicts that decide, on all queries.
+        metrics: The metrics by which they are; None for all.
     """
+    if not nights:
+        return []
     wanted = select(*COLUMNS).where(of_newest_gate([night.id for night in nights]))
     wanted = wanted.where(VerdictRow.decides if query is None else VerdictRow.query == query)
+    if metrics is not None:
+        wanted = wanted.where(VerdictRow.metric.in_(metrics))
     with store.reading() as session:
         rows = grouped(session.execute(wanted.order_by(VerdictRow.id)), lambda row: row.night_id)
         of_nights = [
