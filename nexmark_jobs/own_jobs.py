@@ -196,15 +196,14 @@ class PythonFile:
 def run_statements(spark: SparkSession, file: Path, tables: Mapping[str, DataFrame]) -> DataFrame:
     """Run the statements of a file over tables, which are temporary views; return the last frame.
 
-    Views that an earlier run has left in the session are dropped first.
+    Views and functions that an earlier run has left in the session are dropped first.
 
     Raises:
         UsageError: A statement is wrong, with its line and column, or the last one is no query over
             a stream.
     """
     logging.getLogger("SQLQueryContextLogger").disabled = True  # it prints each error with its plan
-    # To list the views, Spark would make a warehouse, below another path where this has a blank.
-    spark._jsparkSession.sessionState().catalog().clearTempTables()
+    _clear(spark)
     for name, table_frame in tables.items():
         table_frame.createOrReplaceTempView(name)
     frame: DataFrame | None = None
@@ -219,6 +218,18 @@ def run_statements(spark: SparkSession, file: Path, tables: Mapping[str, DataFra
         problem = "the last statement is no query over a stream"
         raise UsageError(f"{file.name}: {problem}; end with a SELECT from {', '.join(tables)}")
     return checked_columns(file, frame)
+
+
+def _clear(spark: SparkSession) -> None:
+    """Drop the temporary views and functions of a session.
+
+    To list the views, Spark would make a warehouse, below another path where this has a blank.
+    """
+    catalog = spark._jsparkSession.sessionState().catalog()
+    catalog.clearTempTables()
+    functions = catalog.listTemporaryFunctions()
+    for name in [functions.apply(place).funcName() for place in range(functions.size())]:
+        catalog.dropTempFunction(name, True)
 
 
 def checked_columns(file: Path, frame: DataFrame) -> DataFrame:

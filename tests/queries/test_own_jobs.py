@@ -202,10 +202,14 @@ def test_a_semicolon_in_quotes_or_comments_ends_nothing() -> None:
     assert second.index("SELECT") - second.rindex("\n") == 2
 
 
-def test_views_of_an_earlier_run_are_gone(spark: SparkSession, tmp_path: Path) -> None:
+def test_views_and_functions_of_an_earlier_run_are_gone(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     stream = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
     file = tmp_path / "one.sql"
-    file.write_text("CREATE TEMPORARY VIEW made AS SELECT value FROM bid; SELECT * FROM made")
+    function = "CREATE TEMPORARY FUNCTION twice(x BIGINT) RETURNS BIGINT RETURN 2 * x"
+    view = "CREATE TEMPORARY VIEW made AS SELECT twice(value) AS value FROM bid"
+    file.write_text(f"{function}; {view}; SELECT * FROM made")
     for _ in range(2):
         assert run_statements(spark, file, {"bid": stream}).columns == ["value"]
 
