@@ -8,30 +8,49 @@ what else the machine does.
 
 Then writes the site of all nights twice, and prints its size and the wall-clock times. The exit
 code is 1, too, if the first time or the size is beyond its limit.
+
+With `--paint`, every page is opened in an installed Chromium without its cache, from a server on
+this machine without a login. The median times of the first contentful paint are printed; the exit
+code is 1, too, if one is beyond its limit.
 """
 
 from __future__ import annotations
 
+import socket
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
-from typing import Any
+from threading import Thread
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bench.arguments import Parser, whole
+from bench.chromium import FLAGS, find_chromium
 from bench.web_nights import SLOWER, fill
 from nexmark.config.fields import STANDARD_QUERIES
 from nexmark.store import Store, open_store
 from nexmark.web.auth import AirflowAccess
 from nexmark.web.entry import keep_loaded
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
 LIMIT_MS = 150
 """The most CPU time of the server for a page, in milliseconds."""
+PAINT_MS = 500
+"""The most time until the first contentful paint of a page, in milliseconds."""
 SITE_S, SITE_MB = 60, 100
 """The most time and room of a site of 400 nights."""
+
+_FIRST_PAINT = """() => new Promise(found => new PerformanceObserver((list, observer) => {
+    const paint = list.getEntriesByName("first-contentful-paint")[0];
+    if (paint) { observer.disconnect(); found(paint.startTime); }
+}).observe({type: "paint", buffered: true}))"""
+"""Waits in a page for its first contentful paint, and returns its moment in milliseconds."""
 
 
 class Anyone(AirflowAccess):
@@ -58,6 +77,10 @@ class Anyone(AirflowAccess):
         """Return no run: nothing is scheduled."""
         return {}
 
+    def is_running(self, dag_id: str, run_id: str) -> bool:
+        """Return False: no run is under way."""
+        return False
+
     def may_accept(self, user: str) -> bool:
         """Return True: everybody may accept a run."""
         return True
@@ -75,9 +98,15 @@ class Anyone(AirflowAccess):
         return "bench"
 
 
-def pages_of(run: str) -> Iterator[tuple[str, str]]:
-    """Yield the name and the address of every page."""
+_Pages: TypeAlias = Sequence[tuple[str, str]]
+"""The name and the address of each page."""
+
+
+def pages_of(run: str, nights: int) -> Iterator[tuple[str, str]]:
+    """Yield the name and the address of every page; ``run`` is the newest of the nights."""
     night = f"/night/{run}"
+    new = (nights - 1) // 10
+    old = max(0, new - 1)
     yield "Overview", "/"
     yield "Night", "/newest"
     yield "Night, sorted", f"{night}?sort=cpu"
@@ -90,7 +119,7 @@ def pages_of(run: str) -> Iterator[tuple[str, str]]:
     yield "Queries, summed", "/queries?since=first&sort=since"
     yield "Query, all nights", f"/query/{SLOWER[0]}"
     yield "Builds", "/builds"
-    yield "Compare", f"/compare?new={'39' + 'b' * 14}&old={'38' + 'b' * 14}"
+    yield "Compare", f"/compare?new={new:02d}{'b' * 14}&old={old:02d}{'b' * 14}"
     yield "Sign-off", "/signoffs"
     yield "Sign-off, one", f"/signoff/{run}"
     yield "Gate health", "/gate"
@@ -105,7 +134,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--times", type=whole(1, 1000), default=7, help="how often each page is asked for"
     )
+    parser.add_argument(
+        "--paint", action="store_true", help="also measure the first paint in Chromium"
+    )
     options = parser.parse_args(arguments)
+    if options.paint and find_chromium() is None:
+        print(
+            "bench.web: chromium is not installed; Debian: apt-get install chromium",
+            file=sys.stderr,
+        )
+        return 1
     with tempfile.TemporaryDirectory(prefix="nexmark-web-") as directory:
         url = f"sqlite:///{Path(directory) / 'results.db'}"
         queries = STANDARD_QUERIES[:23]
@@ -117,13 +155,18 @@ def main(arguments: list[str] | None = None) -> int:
             f"{options.nights} nights x {len(queries)} queries x {2 * options.pairs} repetitions, "
             f"{size:.0f} MB; milliseconds of the server, {options.times} times each"
         )
-        slow = [name for name, cpu in _measure(url, run, options.times) if cpu > LIMIT_MS]
+        pages = list(pages_of(run, options.nights))
+        slow = [name for name, cpu in _measure(url, pages, options.times) if cpu > LIMIT_MS]
+        paints = dict(_paints(url, pages, options.times)) if options.paint else {}
     if slow:
         print(f"slower than {LIMIT_MS} ms: {', '.join(slow)}", file=sys.stderr)
+    late = [name for name, paint in paints.items() if paint > PAINT_MS]
+    if late:
+        print(f"painted later than {PAINT_MS} ms: {', '.join(late)}", file=sys.stderr)
     large = elapsed > SITE_S or size_of_site > SITE_MB
     if large:
         print(f"the site: more than {SITE_S} s or {SITE_MB} MB", file=sys.stderr)
-    return 1 if slow or large else 0
+    return 1 if slow or late or large else 0
 
 
 def _site(store: Store, directory: Path) -> tuple[float, float]:
@@ -142,7 +185,7 @@ def _site(store: Store, directory: Path) -> tuple[float, float]:
     return times[0], size
 
 
-def _measure(url: str, run: str, times: int) -> Iterator[tuple[str, float]]:
+def _measure(url: str, pages: _Pages, times: int) -> Iterator[tuple[str, float]]:
     """Print the figures of each page; yield its name and its median CPU time in milliseconds."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -154,7 +197,7 @@ def _measure(url: str, run: str, times: int) -> Iterator[tuple[str, float]]:
     client.get("/acks")  # opens the database, compiles templates
     keep_loaded()
     print(f"{'page':<18} {'CPU':>6} {'wall':>6} {'worst':>6} {'kB':>6}")
-    for name, address in pages_of(run):
+    for name, address in pages:
         wall_ms, cpu_ms = [], []
         for _ in range(times):
             wall_before, cpu_before = time.perf_counter(), time.process_time()
@@ -167,6 +210,50 @@ def _measure(url: str, run: str, times: int) -> Iterator[tuple[str, float]]:
         figures = (median(cpu_ms), median(wall_ms), max(wall_ms), size)
         print(f"{name:<18} {' '.join(f'{figure:>6.0f}' for figure in figures)}", flush=True)
         yield name, median(cpu_ms)
+
+
+def _paints(url: str, pages: _Pages, times: int) -> Iterator[tuple[str, float]]:
+    """Print and yield the name of each page, and its median first contentful paint in ms."""
+    from playwright.sync_api import sync_playwright
+
+    with _served(url) as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(FLAGS))
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.context.new_cdp_session(page).send("Network.setCacheDisabled", {"cacheDisabled": True})
+        _paint(page, f"{address}/acks")  # opens the database, compiles templates
+        print(f"{'first paint, ms':<18} {'median':>6} {'worst':>6}")
+        for name, path in pages:
+            paints = [_paint(page, address + path) for _ in range(times)]
+            print(f"{name:<18} {median(paints):>6.0f} {max(paints):>6.0f}", flush=True)
+            yield name, median(paints)
+        browser.close()
+
+
+def _paint(page: Page, address: str) -> float:
+    """Open a page; return the milliseconds from asking for it to its first contentful paint."""
+    response = page.goto(address)
+    if response is None or not response.ok:
+        raise SystemExit(f"{address}: {response.status if response else 'no answer'}")
+    return float(page.evaluate(_FIRST_PAINT))
+
+
+@contextmanager
+def _served(url: str) -> Iterator[str]:
+    """Serve the pages of a results database without a login; yield the address."""
+    import uvicorn
+
+    from nexmark.web.web_app import Database, create_app
+
+    app = create_app(Database(url), Anyone())
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
 
 
 if __name__ == "__main__":

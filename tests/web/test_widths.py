@@ -91,8 +91,12 @@ def test_the_newest_night_of_every_engine_is_seen(seen: Page) -> None:
 
 
 def test_no_entry_of_the_menu_is_cut_off(seen: Page) -> None:
+    """Every entry is there, and in one row."""
     right = width(seen, "body", "clientWidth")
+    tops = set()
     for entry in seen.locator("header.top a").all():
         box = entry.bounding_box()
         assert box is not None
         assert 0 <= box["x"] <= box["x"] + box["width"] <= right, entry.inner_text()
+        tops.add(box["y"])
+    assert len(tops) == 1

@@ -8,7 +8,8 @@ from textwrap import shorten
 from nexmark.attribution.differences import conf_differences
 from nexmark.attribution.explained import ConfDifference
 from nexmark.evidence.night_rows import NightRows
-from nexmark.model import SUITE, Value, grouped
+from nexmark.model import SUITE, Arm, Value, grouped
+from nexmark.secrets import without_secrets
 from nexmark.store import Store, history
 from nexmark.store.accepting import COUNTS, SUPERSEDED, states
 from nexmark.store.history import FilterChoices
@@ -23,6 +24,8 @@ NIGHTS = 100
 """The number of earlier nights in which the beginning of an alarm is searched."""
 CHANGES = 3
 """The largest number of changed confs that a line names."""
+NAMED, REASON = 8, 120
+"""The largest numbers of queries, and of characters of a reason, of an acceptance in a line."""
 WIDTH = 60
 """The largest number of characters of a value of a conf."""
 
@@ -98,7 +101,7 @@ def _night_before(store: Store, night: NightRow, query: str) -> NightRow | None:
 
 
 def _changed_setting(store: Store, night: NightRow, before: NightRow, query: str) -> list[str]:
-    """Return in words what changed from one night to another in confs and in the workload.
+    """Return in words what changed for the candidate from one night to another: confs, workload.
 
     Args:
         store: The results database.
@@ -111,7 +114,7 @@ def _changed_setting(store: Store, night: NightRow, before: NightRow, query: str
         [
             row.confs
             for row in store.repetitions(run, [query], leave_out=("batch_list",))
-            if row.confs
+            if row.confs and row.arm == Arm.CANDIDATE
         ]
         for run in (night.id, before.id)
     )
@@ -298,6 +301,30 @@ def _is_wanted(ack: Acknowledged, wanted: ListFilter) -> bool:
     for build in (ack.build, ack.against):
         texts += [build.id, build.version, build.source, build.revision] if build else []
     return has_text(wanted.search, texts)
+
+
+def accepted_lines(stored: NightRows) -> list[str]:
+    """Return a line on what was accepted at one time: ``q4 by ada until 2026-11-30: it is wanted``.
+
+    These are the acceptances that cover a verdict of the night, and those that counted when it
+    began and run out: what they accepted is red again then.
+    """
+    at = stored.night.started
+    before = [row for row in stored.acceptances if row.accepted <= at]
+    ends = {row.id for row, state in states(before, at) if state == COUNTS and row.expires}
+    acks = [ack for ack in acks_for(stored) if ack.covers or ack.row.id in ends]
+    return [_accepted_line(group) for group in together(acks)]
+
+
+def _accepted_line(group: AcceptedTogether) -> str:
+    """Return in words what was accepted, who did it, until when, and why."""
+    row, queries = group.first.row, list(group.queries)
+    more = len(queries) - NAMED
+    named = ", ".join([*queries[:NAMED], *([f"and {more} more"] if more > 0 else [])])
+    until = f" until {row.expires:%Y-%m-%d}" if row.expires else ""
+    taken_back = ", withdrawn since" if row.withdrawal else ""
+    reason = shorten(without_secrets(row.reason), REASON, placeholder=" ...")
+    return f"{named} by {row.who}{until}{taken_back}: {reason}"
 
 
 def acks_for(stored: NightRows) -> list[Acknowledged]:

@@ -8,7 +8,13 @@ from typing import TypeAlias
 from nexmark.attribution.explained import Attribution
 from nexmark.commits.source_changes import SourceChange
 from nexmark.evidence import gate_health
-from nexmark.evidence.alarms import Acknowledged, acks_for, alarm_groups, alarm_lines
+from nexmark.evidence.alarms import (
+    Acknowledged,
+    accepted_lines,
+    acks_for,
+    alarm_groups,
+    alarm_lines,
+)
 from nexmark.evidence.changed_source import changed_source
 from nexmark.evidence.explaining import attribution_lines, attributions, confs_by_arm, reproduce
 from nexmark.evidence.night_list import GREEN, NOT_COMPARED, NOT_JUDGED, RED, ValueLook, look
@@ -52,7 +58,8 @@ class Report:
     ``lines`` say what happened, why, and what to do next. Between them is a line on each red query
     that can be explained; the last ones say how far the measurement can be trusted. ``alarms`` say
     with which build each alarm began, ``source_changes`` what changed in its source, ``upgrades``
-    whether running queries survive an upgrade to the candidate. The page of the night, the terminal
+    whether running queries survive an upgrade to the candidate, ``accepted`` what a person accepted
+    that matters tonight. The page of the night, the terminal
     and every message begin with the ``answer`` and the ``statements``.
     """
 
@@ -63,6 +70,7 @@ class Report:
     alarms: tuple[str, ...] = ()
     source_changes: tuple[SourceChange, ...] = ()
     upgrades: Upgrades = field(default_factory=Upgrades)
+    accepted: tuple[str, ...] = ()
 
     @property
     def colour(self) -> str:
@@ -81,10 +89,11 @@ class Report:
 
     @property
     def statements(self) -> tuple[tuple[str, str], ...]:
-        """Why it happened, what to do next, and since when: pairs of a topic and a text."""
+        """Why it happened, what to do next, since when, and who accepted: topics with texts."""
         topics = (line.partition(": ") for line in self.lines[1:] if not line.startswith(_GATE))
         since = (("Since", line.removeprefix("since ")) for line in self.alarms)
-        return (*((topic, text) for topic, _, text in topics), *since)
+        accepted = (("Accepted", line) for line in self.accepted)
+        return (*((topic, text) for topic, _, text in topics), *since, *accepted)
 
     @property
     def first_lines(self) -> tuple[str, ...]:
@@ -125,31 +134,46 @@ class Cost:
 
     ``wall_s`` are the seconds from the start of the first to the end of the last of them,
     ``steady_s`` the seconds of their steady states: the rest is the start of applications, other
-    measurements between them, and waiting.
+    measurements between them, and waiting. ``cpu_s`` is the CPU time of their executors and
+    drivers, in seconds; None if it is not known of each of them.
     """
 
     repetitions: int
     wall_s: float
     steady_s: float
+    cpu_s: float | None = None
 
     @property
     def words(self) -> str:
-        """The cost in words: ``96 applications in 2:13:00, 61 % of it steady measured work``."""
+        """The cost in words: time, its share of steady measured work, and CPU time.
+
+        Such as ``96 timed applications in 2:13:00, 61% of it steady measured work; 5.2 CPU-hours``.
+        """
         share = f"{self.steady_s / max(self.wall_s, 1.0):.0%} of it steady measured work"
-        return f"{self.repetitions} timed applications in {duration(self.wall_s)}, {share}"
+        cpu = "" if self.cpu_s is None else f"; {_cpu_time(self.cpu_s)}"
+        return f"{self.repetitions} timed applications in {duration(self.wall_s)}, {share}{cpu}"
 
 
 def cost_of(repetitions: Iterable[RepetitionRow]) -> Cost | None:
     """Return the cost of a night from its repetitions; None if none was measured."""
     spans = [
-        (row.start, row.end, row.steady_wall_s or 0.0)
+        (row.start, row.end, row.steady_wall_s or 0.0, row.cpu_application_s)
         for row in repetitions
         if row.start is not None and row.end is not None
     ]
     if not spans:
         return None
-    starts, ends, steady = zip(*spans, strict=True)
-    return Cost(len(spans), max(ends) - min(starts), sum(steady))
+    starts, ends, steady, cpu = zip(*spans, strict=True)
+    known = [each for each in cpu if each is not None]
+    cpu_s = sum(known) if len(known) == len(spans) else None
+    return Cost(len(spans), max(ends) - min(starts), sum(steady), cpu_s)
+
+
+def _cpu_time(seconds: float) -> str:
+    """Return CPU time in words: ``5.2 CPU-hours``, or ``12.5 CPU-minutes`` below an hour."""
+    if seconds < 3600:
+        return f"{seconds / 60:.1f} CPU-minutes"
+    return f"{seconds / 3600:.1f} CPU-hours"
 
 
 @dataclass(frozen=True)
@@ -315,6 +339,7 @@ def report_of(
         alarms=tuple(alarm_lines(store, groups)),
         source_changes=tuple(changed_source(store, stored, groups)),
         upgrades=upgrades,
+        accepted=tuple(accepted_lines(stored)),
     )
 
 

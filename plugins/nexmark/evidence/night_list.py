@@ -209,7 +209,7 @@ LISTED = 100
 """The number of issues that are listed."""
 LATEST = 10
 """The number of newest nights of an engine among which the last judged one is looked for."""
-OPEN, ACCEPTED, REAL, NOISE = "open", "accepted", "real", "noise"
+OPEN, ACCEPTED, REAL, NOISE, UNCLEAR = "open", "accepted", "real", "noise", "unclear"
 
 
 @dataclass(frozen=True)
@@ -218,8 +218,9 @@ class Issue:
 
     The ``outcome`` is one of: open (red when the query was last judged, and not accepted, or not
     any more), accepted, real (red in two nights or more, or gone with another build), noise (the
-    same build was not red in the next night). ``why`` explains the outcome in words. ``build`` is
-    the name of the build with which it began.
+    same build was not red in the next night), unclear (one INVALID night: the build's result or the
+    night's host). ``why`` explains the outcome in words. ``build`` is the name of the build with
+    which it began.
     """
 
     query: str
@@ -429,6 +430,8 @@ def _without_acceptance(
     """Return the outcome of red verdicts in a row that nobody accepted, and why it is this one."""
     if after is None:
         return OPEN, "red when it was last judged"
+    if after.build != reds[-1].build and len(reds) == 1 and reds[0].value == Value.INVALID:
+        return UNCLEAR, f"valid with build {names.get(after.build, after.build)}; see the night"
     if after.build != reds[-1].build:
         return REAL, f"gone with build {names.get(after.build, after.build)}"
     if len(reds) > 1:

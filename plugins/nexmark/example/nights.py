@@ -32,6 +32,7 @@ from nexmark.example.story import (
 from nexmark.model import CPU, TASK_CPU, WALL, Arm, Basis, Mode, Say
 from nexmark.night.run_directory import RunDirectory
 from nexmark.report.evidence_files import write_bundle, write_night
+from nexmark.secrets import shown_build
 from nexmark.store import NightRecord, RepetitionRecord, Store, ValidationRecord, WholeNight
 from nexmark.store.table_rows import CanaryRow, SelfTestRow
 from nexmark.verdict.baseline_chain import Lineage
@@ -193,7 +194,7 @@ def make_nights(store: Store, config: Config, say: Say) -> None:
     """
     for engine in ENGINES:
         say(f"{NIGHTS} example nights of {engine.name}")
-        remembered = Remembered()
+        remembered = Remembered(lineage=Lineage(names=_names(engine)))
         for number in range(NIGHTS):
             simulation = _night(store, config, engine, number)
             _record(store, simulation, remembered)
@@ -273,7 +274,8 @@ def _record(store: Store, night: Simulation, remembered: Remembered) -> None:
     interrupted = night.number in night.engine.interrupted and night.record.teaches
     if not interrupted and night.record.teaches:
         remembered.left_open.add(measured, verdicts)
-        remembered.lineage.add(verdicts, gate, night.record.teaches)
+        day = night.record.started.date().isoformat()
+        remembered.lineage.add(verdicts, gate, night.record.teaches, day)
         remembered.taught.append(verdicts)
     hosts = grade(measured.canary, gate)
     store.record_whole_night(
@@ -306,6 +308,12 @@ def _going_on(night: Simulation, remembered: Remembered, number: int) -> dict[st
         if going_on(night.measured(arm, [query], ""), remembered.taught, gate, number):
             arms.setdefault(query, []).append(arm)
     return arms
+
+
+def _names(engine: ExampleEngine) -> dict[str, str]:
+    """Return the names of the builds of an engine, by their ids."""
+    builds = (engine.build(number) for number in range(NIGHTS))
+    return {build.id: shown_build(build.version, build.source, build.id) for build in builds}
 
 
 def _self_test(night: Simulation, arm: Arm, remembered: Remembered) -> SelfTestRow:
@@ -368,7 +376,7 @@ def _write_evidence(store: Store, night: NightRecord) -> None:
 def _sign_off(store: Store, config: Config) -> None:
     """Measure the build that is signed off in a night of its own, and seal the decision."""
     night = _night(store, config, SIGNED_OFF, SIGNOFF_BUILD * 2 + 1, signoff=True)
-    _record(store, night, Remembered())
+    _record(store, night, Remembered(lineage=Lineage(names=_names(SIGNED_OFF))))
     _write_evidence(store, night.record)
     moment: datetime = night.record.started + timedelta(hours=9)
     decision = SignOffDecision(

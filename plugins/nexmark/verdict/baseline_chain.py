@@ -165,15 +165,17 @@ class Lineage:
     names: Mapping[str, str] = field(default_factory=dict)
     _last: str = ""
 
-    def add(self, verdicts: Iterable[Verdict], rules: Gate, teaches: bool = True) -> None:
-        """Add the next night."""
+    def add(
+        self, verdicts: Iterable[Verdict], rules: Gate, teaches: bool = True, day: str = ""
+    ) -> None:
+        """Add the next night; ``day`` is its day, if known."""
         night, links = "", dict[str, Link]()
         for verdict in verdicts:
             night = verdict.night
             first = verdict.metric == rules.metric
             other = verdict.metric == FALLS_BACK.get(rules.metric) and verdict.query not in links
             judged = (first or other) and verdict.mode == rules.mode
-            if judged and verdict.query != SUITE and (link := link_of(verdict, teaches)):
+            if judged and verdict.query != SUITE and (link := link_of(verdict, teaches, day)):
                 links[verdict.query] = link
         for query, link in links.items():
             if teaches:

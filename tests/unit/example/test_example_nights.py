@@ -113,6 +113,8 @@ def test_small_losses_that_were_accepted_add_up_to_a_creep(store: Store) -> None
     creep = verdict_on(store, night_of(store, NIGHTS - 1, OLD), "q7")
     assert creep.value == Value.WATCH
     assert "accepted" in creep.reason
+    assert "since 2026-" in creep.reason, "a day, not the name of a run"
+    assert "spark-3.5.10-2026" in creep.reason, "the build by its origin"
     assert creep.ratio is not None
     assert creep.ratio < 1.03
 

@@ -9,7 +9,7 @@ import pytest
 
 from nexmark.evidence.alarms import alarm_groups, alarm_lines
 from nexmark.evidence.night_rows import night_rows
-from nexmark.model import Value
+from nexmark.model import Arm, Value
 from nexmark.store import BuildRecord, RepetitionRecord, Store
 from tests.unit.store.night_builder import OK, judged, measurement
 
@@ -48,6 +48,18 @@ def test_another_conf_of_the_same_build(store: Store) -> None:
     assert lines(store, run) == [
         f"since conf {PARTITIONS} 2 -> 60 (night {first}): q5 1.120 (2 nights)"
     ]
+
+
+def test_a_conf_that_only_the_candidate_had(store: Store) -> None:
+    """A trial of a conf: the baseline ran without it, in the same night."""
+    recorded(store, 1, OK, build=OLD)
+    run = recorded(store, 2, SLOW, build=OLD, partitions=60)
+    result = {"confs": {PARTITIONS: "2"}}
+    baseline = RepetitionRecord(
+        run, SLOW.query, 1, arm=Arm.BASELINE, measurement=measurement(), result=result
+    )
+    store.record_repetition(baseline)
+    assert lines(store, run) == [f"since conf {PARTITIONS} 2 -> 60 (night {run}): q5 1.120"]
 
 
 def test_another_build_and_another_conf(store: Store) -> None:

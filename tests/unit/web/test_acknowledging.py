@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import html
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
+from nexmark.evidence.alarms import accepted_lines
+from nexmark.evidence.night_evidence import make_report
+from nexmark.evidence.night_rows import night_rows
 from nexmark.model import Value
 from nexmark.store import Store
 from nexmark.web import auth
@@ -166,3 +170,45 @@ def test_a_server_on_this_machine_is_known_by_every_name_of_it(
         ):
             response = post(here, at(run, "query", "q0", "accept"), {"reason": "r"}, origin=origin)
             assert response.status_code == status, origin
+
+
+def accepted(store: Store, run: str) -> list[str]:
+    return accepted_lines(night_rows(store, store.night(run)))
+
+
+def test_what_was_accepted_and_runs_out_is_told_until_then(store: Store) -> None:
+    """Who, until when, and why; not before it, not after it, and not if it has no end."""
+    red = {"q0": Value.OK, "q5": Value.REGRESSION}
+    first = web_nights.record(store, 1, red)
+    began = store.night(first).started
+    ends = began + timedelta(days=2)
+    store.accept(first, "mira", "a fix", ["q5"], expires=ends, at=began + timedelta(hours=1))
+    during, after = (web_nights.record(store, number) for number in (2, 4))
+    assert [accepted(store, run) for run in (first, during, after)] == [
+        [],
+        [f"q5 by mira until {ends:%Y-%m-%d}: a fix"],
+        [],
+    ]
+    assert "q5 by mira until" in make_report(store, during).first_lines[-1]
+    (row,) = store.acceptances()
+    store.withdraw(row.id, "mira", "it was not")
+    assert accepted(store, during) == [f"q5 by mira until {ends:%Y-%m-%d}, withdrawn since: a fix"]
+    store.accept(after, "mira", "for good", ["q5"], at=store.night(after).started)
+    assert accepted(store, web_nights.record(store, 5)) == []
+
+
+def test_an_acceptance_that_covers_a_verdict_is_told_until_it_is_withdrawn(store: Store) -> None:
+    red = {"q0": Value.OK, "q5": Value.REGRESSION}
+    run = web_nights.record(store, 1, red)
+    store.accept(run, "mira", "wanted, see https://mira:hunter2@forge.example/7", ["q5"])
+    (row,) = store.acceptances()
+    covered = [
+        replace(each, acceptance=row.id if each.query == "q5" else None)
+        for each in store.verdicts(run)
+    ]
+    store.record_verdicts(run, covered)
+    (line,) = accepted(store, run)
+    assert line.startswith("q5 by mira: wanted, see https://")
+    assert "hunter2" not in line
+    store.withdraw(row.id, "mira", "not wanted")
+    assert accepted(store, run) == [], "the verdict is red again"

@@ -180,3 +180,15 @@ def test_the_table_of_upgrades_names_the_build_and_not_its_hash_alone(
     page = shown(browser, at(run)).partition("Do running queries survive?")[2]
     table = page.partition("</table>")[0]
     assert "<td>4.2.9 pypi b429b429b429</td>" in table
+
+
+def test_a_row_links_the_night_whose_verdicts_it_shows(browser: TestClient, store: Store) -> None:
+    """A build that is a baseline in newer nights shows its own last night, and until when."""
+    web_nights.record(store, 1, build=OLD, baselines={"q0": NEW.id, "q5": NEW.id})
+    newer = web_nights.record(store, 5, {"q0": Value.REGRESSION})
+    rows = shown(browser, "/builds").split("<tr")
+    (old,) = [row for row in rows if f'value="{OLD.id}"' in row]
+    assert newer not in old
+    assert "a baseline until 2026-" in old
+    days = re.findall(r"2026-[0-9-]+ [0-9:]+", old)
+    assert days[0] < days[1]

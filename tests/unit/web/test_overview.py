@@ -19,6 +19,7 @@ from nexmark.evidence.night_list import (
     NOISE,
     OPEN,
     REAL,
+    UNCLEAR,
     issues_of,
     look,
     overview,
@@ -57,6 +58,8 @@ def verdict(number: int, bad: bool, build: str = "b1", **changes: Any) -> Judged
         ([verdict(1, True), verdict(2, False)], NOISE, 1),
         ([verdict(1, True), verdict(2, False, "b2")], REAL, 1),
         ([verdict(1, True), verdict(2, True), verdict(3, False)], REAL, 2),
+        ([verdict(1, True, value=Value.INVALID), verdict(2, False, "b2")], UNCLEAR, 1),
+        ([verdict(1, True, value=Value.INVALID), verdict(2, False)], NOISE, 1),
     ],
 )
 def test_what_became_of_a_red(verdicts: list[Judged], outcome: str, nights: int) -> None:

@@ -12,7 +12,7 @@ from nexmark.evidence.gate_health import gate_health, hosts_of
 from nexmark.evidence.night_rows import night_rows
 from nexmark.model import Value
 from nexmark.report.charts import verdicts_chart
-from nexmark.store import Store
+from nexmark.store import BuildRecord, Store
 from nexmark.store.table_rows import CanaryRow
 from nexmark.verdict.eligibility import grade
 from tests.unit.store.store_builder import DAG, STARTED
@@ -87,3 +87,21 @@ def test_the_legend_of_gate_health_has_the_words_of_the_verdicts(store: Store) -
     assert len(set(looks)) == len(Value)
     drawing = chart.svg()
     assert all(f">{value}</text>" in drawing for value in Value)
+
+
+def test_the_facts_name_the_confs_of_a_trial_and_each_baseline_in_a_line_of_its_own(
+    browser: TestClient, store: Store
+) -> None:
+    """Else a trial of a conf looks like a build compared with itself."""
+    other = BuildRecord("sha-third", "4.2.9", "pypi:4.2.9")
+    run = web_nights.record(
+        store,
+        1,
+        candidate_conf={"spark.sql.shuffle.partitions": "16"},
+        baselines={"q0": web_nights.OLD.id, "q5": other.id},
+        baseline_builds=[web_nights.OLD, other],
+    )
+    facts = shown(browser, at(run)).partition('<dl class="facts">')[2].partition("</dl>")[0]
+    assert "alone with</span> <code>spark.sql.shuffle.partitions=16</code>" in facts
+    assert facts.count("<br>") == 1
+    assert "two</a> <span" in facts

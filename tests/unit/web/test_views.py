@@ -128,6 +128,18 @@ def test_the_cost_of_a_night_is_its_time_and_how_much_of_it_was_measured_steadil
     assert cost_of([repetition()]) is None
 
 
+@pytest.mark.parametrize(
+    ("cpu_s", "words"),
+    [((1800.0, 3600.0), "; 1.5 CPU-hours"), ((30.0, 60.0), "; 1.5 CPU-minutes"), ((1, None), "")],
+)
+def test_the_cost_of_a_night_has_its_cpu_time_if_all_of_it_is_known(
+    cpu_s: tuple[float | None, ...], words: str
+) -> None:
+    cost = cost_of([repetition(start=0.0, end=60.0, cpu_application_s=each) for each in cpu_s])
+    assert cost is not None
+    assert cost.words == f"2 timed applications in 1:00, 0% of it steady measured work{words}"
+
+
 # --- arms, plans, pairs
 
 
