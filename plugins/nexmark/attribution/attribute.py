@@ -54,11 +54,14 @@ def _side(
     return -1 if change.hi < 1 / (1 + bound) else 0
 
 
-def kind_of(cpu: int, wall: int, plan_changed: bool) -> ChangeKind:
+def kind_of(cpu: int, wall: int, plan_changed: bool, plans_known: bool = True) -> ChangeKind:
     """Return the kind of a change.
 
     ``cpu`` and ``wall`` are 1 where the candidate needs more of that time, -1 for less, else 0.
+    ``plans_known``: the plans of both arms are known.
     """
+    if cpu and not plans_known:
+        return ChangeKind.SLOWER_PLAN_NOT_KNOWN if cpu > 0 else ChangeKind.FASTER_PLAN_NOT_KNOWN
     if cpu > 0:
         return ChangeKind.SLOWER_PLAN_CHANGED if plan_changed else ChangeKind.SLOWER
     if cpu < 0:
@@ -121,7 +124,7 @@ def attribute(
     basis = " against ".join(dict.fromkeys((_bases(ours), _bases(theirs))))
     return Attribution(
         query=query,
-        kind=kind_of(cpu_side, wall_side, change.changed),
+        kind=kind_of(cpu_side, wall_side, change.changed, None not in plans),
         cpu=cpu,
         wall=wall,
         candidate=mean(ours.cpu_s_per_mevent for ours, _ in used),

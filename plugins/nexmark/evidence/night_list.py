@@ -421,7 +421,8 @@ def _outcome(
     if state == EXPIRED and not reds[-1].accepted and acceptance.expired(reds[-1].started):
         ran_out = f"ran out on {acceptance.expires:%Y-%m-%d}"
         return outcome, f"{why}; the acceptance by {acceptance.who} {ran_out}"
-    return ACCEPTED, f"by {acceptance.who}: {acceptance.reason}"
+    until = f" until {acceptance.expires:%Y-%m-%d}" if acceptance.expires else ""
+    return ACCEPTED, f"by {acceptance.who}{until}: {acceptance.reason}"
 
 
 def _without_acceptance(

@@ -16,6 +16,13 @@ class TestKinds:
     def test_slower_with_the_same_plan(self) -> None:
         assert explained(arm({"StateStoreSave": 6.0}), arm()).kind is ChangeKind.SLOWER
 
+    def test_without_a_plan_of_an_arm_nothing_is_said_of_its_operators(self) -> None:
+        slower, usual = arm({"StateStoreSave": 6.0}), arm()
+        kinds = ChangeKind.SLOWER_PLAN_NOT_KNOWN, ChangeKind.FASTER_PLAN_NOT_KNOWN
+        assert explained(arm({"StateStoreSave": 6.0}, plan=None), usual).kind is kinds[0]
+        assert explained(slower, arm(plan=None)).kind is kinds[0]
+        assert explained(arm(plan=None), slower).kind is kinds[1]
+
     def test_slower_with_another_plan(self) -> None:
         found = explained(arm({"Sort": 3.0}, SORTED), arm())
         assert found.kind is ChangeKind.SLOWER_PLAN_CHANGED

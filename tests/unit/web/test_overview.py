@@ -108,6 +108,14 @@ def test_an_acceptance_is_the_outcome_until_it_is_taken_back(store: Store) -> No
     assert issue.why == "red when it was last judged; accepted, and taken back by grace: it was not"
 
 
+def test_an_outcome_says_until_when_it_is_accepted(store: Store) -> None:
+    run = web_nights.record(store, 1, RED)
+    ends = datetime.now(UTC) + timedelta(days=2)
+    store.accept(run, "ada", "wanted so", ["q5"], expires=ends)
+    (issue,) = overview(store, [web_nights.DAG]).issues
+    assert issue.why == f"by ada until {ends:%Y-%m-%d}: wanted so"
+
+
 def covered_night(store: Store, number: int) -> str:
     """A night after an accepted one, red as the accepted one was: its verdict is known."""
     (acceptance,) = store.acceptances()
