@@ -238,6 +238,14 @@ def test_the_charts_have_the_ratio_by_night_and_the_figures_by_build(
     assert by_build.svg().startswith("<svg")
 
 
+def test_a_trial_of_a_conf_compares_no_build_with_itself(browser: TestClient, store: Store) -> None:
+    web_nights.record(store, 1, GREEN)
+    confs = {"a": "1"}
+    web_nights.record(store, 2, RED, teaches=False, build=web_nights.OLD, candidate_conf=confs)
+    trials = shown(browser, "/query/q5").partition("Comparisons and trials")[2]
+    assert "the same build" in trials
+
+
 def test_comparisons_and_trials_are_listed_apart(browser: TestClient, store: Store) -> None:
     run = web_nights.record(store, 1, GREEN)
     trial = web_nights.record(store, 2, RED, teaches=False)
@@ -249,6 +257,7 @@ def test_comparisons_and_trials_are_listed_apart(browser: TestClient, store: Sto
     text = shown(browser, "/query/q5")
     assert "Comparisons and trials" in text
     assert at(trial) in text
+    assert "the same build" not in text
 
 
 def test_a_place_with_comparisons_only_has_pages_too(browser: TestClient, store: Store) -> None:

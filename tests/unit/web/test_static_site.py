@@ -129,6 +129,7 @@ def test_a_site_has_every_page_of_the_menu_but_the_comparison(
         assert (out / file).exists() == (address != "/compare"), title
         assert (f'href="{file}"' in index) == (address != "/compare"), title
     assert "2026-12-24 07:00" in index
+    assert "Next run" not in index, "a copy does not know the schedule"
 
 
 def test_every_query_has_its_page_over_all_nights(
