@@ -102,7 +102,7 @@ ROOMS = {
     "example": Room("acceptance config evidence home measure night report store verdict", "numpy"),
     "static_site": Room("config evidence flames home night report store web"),
     "nexmark_jobs": Room("", "py4j pyspark"),
-    "bench": Room(ALL, "fastapi numpy playwright pydantic pyspark yaml"),
+    "bench": Room(ALL, "fastapi numpy playwright pydantic pyspark uvicorn yaml"),
     "testbed": Room("cluster config engines kafka nexmark_jobs"),
 }
 

@@ -29,10 +29,9 @@ from nexmark.example.story import (
     Acceptance,
     ExampleEngine,
 )
-from nexmark.model import CPU, TASK_CPU, WALL, Arm, Basis, Mode, Say
+from nexmark.model import CPU, TASK_CPU, WALL, Arm, Basis, Mode, Say, build_name
 from nexmark.night.run_directory import RunDirectory
 from nexmark.report.evidence_files import write_bundle, write_night
-from nexmark.secrets import shown_build
 from nexmark.store import NightRecord, RepetitionRecord, Store, ValidationRecord, WholeNight
 from nexmark.store.table_rows import CanaryRow, SelfTestRow
 from nexmark.verdict.baseline_chain import Lineage
@@ -313,7 +312,7 @@ def _going_on(night: Simulation, remembered: Remembered, number: int) -> dict[st
 def _names(engine: ExampleEngine) -> dict[str, str]:
     """Return the names of the builds of an engine, by their ids."""
     builds = (engine.build(number) for number in range(NIGHTS))
-    return {build.id: shown_build(build.version, build.source, build.id) for build in builds}
+    return {build.id: build_name(build.version, build.source, build.id) for build in builds}
 
 
 def _self_test(night: Simulation, arm: Arm, remembered: Remembered) -> SelfTestRow:
