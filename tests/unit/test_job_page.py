@@ -3,7 +3,7 @@
 `job new` and `job list` are run, and `job check` of the application, which starts no Spark. What
 starts a night is run up to its plan. `tests/nights` runs the rest: `job check` of a new job, and a
 night with a job in SQL, one over files, a script and a JAR. `tests/queries/test_own_jobs.py` runs
-the examples of queries.
+the examples of queries, and `tests/kafka/test_saving.py` saves topics.
 """
 
 from __future__ import annotations
@@ -67,11 +67,13 @@ def application(source: Path) -> str:
 def test_each_command_does_what_the_page_says(
     conf: Path, planned: list[Night], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    new, check, listed, build, run, changed, of_application = commands()
+    new, check, listed, save, build, run, changed, of_application = commands()
     assert main(shlex.split(new)) == 0
     assert check == new.replace("new", "check")
     assert main(shlex.split(listed)) == 0
     assert "busy_auctions.duckdb.sql" in capsys.readouterr().out
+    assert main(shlex.split(save.replace("/data/orders", str(tmp_path)))) == 2
+    assert "is there already; name a new directory" in capsys.readouterr().err
     assert main(shlex.split(build)) == main(shlex.split(run)) == 0
     shutil.copytree(conf / "jobs", tmp_path / "changed")
     with (tmp_path / "changed" / "busy_auctions.sql").open("a") as file:

@@ -112,6 +112,30 @@ def fill(
 
 
 @kafka.command()
+def save(
+    topic: Annotated[str, option.text("The name of the topic.")],
+    out: Annotated[Path, typer.Option(help="A new directory for files of JSON lines.")],
+    records: Annotated[
+        int | None, option.number(1, 10**12, metavar="N", help="The first N records alone.")
+    ] = None,
+    bootstrap_servers: BootstrapServers = None,
+) -> None:
+    """Write what a topic holds now to files that a job of your own can read.
+
+    The records are in the order of their times.
+    """
+    from nexmark.kafka import saving
+    from nexmark.kafka.topics import KafkaCluster
+
+    cluster = KafkaCluster(bootstrap_servers or _running())
+    print(
+        saving.save(
+            cluster, topic, out, limit=records, say=lambda saved: show_line(f"{saved:,} records")
+        )
+    )
+
+
+@kafka.command()
 def jars(engine: Annotated[str, option.text("The engine, of engines.yaml.")]) -> None:
     """Print the jars with which an engine reads Kafka.
 
