@@ -120,9 +120,9 @@ def save(
     ] = None,
     bootstrap_servers: BootstrapServers = None,
 ) -> None:
-    """Write what a topic holds now to files that a job of your own can read.
+    """Write what a topic holds to files.
 
-    The records are in the order of their times.
+    A job of your own can read them. The records are in the order of their times.
     """
     from nexmark.kafka import saving
     from nexmark.kafka.topics import KafkaCluster

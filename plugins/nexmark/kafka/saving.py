@@ -131,7 +131,7 @@ def _partition(
 
 
 def _place(message: Message) -> tuple[int, int, int]:
-    """Return the place of a record among those of all partitions."""
+    """Return the place of a record among the records of all partitions."""
     return message.timestamp()[1], message.partition() or 0, message.offset() or 0
 
 
