@@ -202,7 +202,7 @@ def test_four_hundred_nights_have_all_pages(empty_database: Path, tmp_path: Path
     browser = TestClient(
         create_app(Database(f"sqlite:///{path}"), TestAccess()), headers={"x-user": "ada"}
     )
-    for _, address in bench.pages_of(run):
+    for _, address in bench.pages_of(run, 400):
         shown(browser, address)
     assert "400 nights" in shown(browser, "/nights")
     assert "Candidate by baseline in 400 nights" in shown(browser, at(run, "query", "q0"))
