@@ -1,6 +1,7 @@
 // Draws the specifications in the page with Vega-Lite, in the colours of the style.
 "use strict";
 (() => {
+  const LIBRARY = document.querySelector('link[as="script"]').href;
   const NAMES = ["candidate", "baseline", "good", "warn", "bad", "calm", "uncompared", "muted", "band", "text"];
 
   function colours() {
@@ -73,10 +74,20 @@
     document.documentElement.dataset.drawn = "yes";
   }
 
-  draw();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-  new MutationObserver(draw).observe(document.documentElement, {
-    attributes: true,
-    attributeFilter: ["data-theme"],
-  });
+  function begin() {
+    draw();
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+    new MutationObserver(draw).observe(document.documentElement, {
+      attributes: true,
+      attributeFilter: ["data-theme"],
+    });
+  }
+
+  // The words are painted first: to start the library takes longer than to show the page.
+  requestAnimationFrame(() => setTimeout(() => {
+    const script = document.createElement("script");
+    script.addEventListener("load", begin);
+    script.src = LIBRARY;
+    document.head.append(script);
+  }));
 })();
