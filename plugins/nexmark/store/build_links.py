@@ -68,6 +68,7 @@ def read_links(
         .where(VerdictRow.mode == Mode.PAIRED)
         .where(VerdictRow.shift.is_not(None), VerdictRow.baseline_build.is_not(None))
         .where(VerdictRow.query != SUITE if queries is None else VerdictRow.query.in_(queries))
+        .order_by(VerdictRow.id)
     )
     rows = map(_Compared._make, session.connection().execute(wanted))
     verdicts = grouped(rows, attrgetter("night"))
