@@ -215,7 +215,8 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--checkpoint",
         metavar="DIR",
-        help="keep the checkpoint in DIR, and continue the one that is there; of generated events",
+        help="keep the checkpoint in DIR, and continue the one that is there; of generated events "
+        "or tables:DIR",
     )
     add(
         "--stop-after-batch",
@@ -339,8 +340,10 @@ def _checkpoint(given: argparse.Namespace) -> CheckpointOptions | None:
         if given.pace is not None:
             raise UsageError("--pace: a run that goes on has to know it; add --checkpoint DIR")
         return None
-    if given.source != "datagen" or given.boundary is not None:
-        raise UsageError("--checkpoint: only a run of generated events can go on; drop --source")
+    is_of_tables = given.source.startswith("tables:") and given.pace is None
+    if (given.source != "datagen" and not is_of_tables) or given.boundary is not None:
+        problem = "only a run of generated events, or of tables, can go on"
+        raise UsageError(f"--checkpoint: {problem}; drop --source")
     if given.sink.startswith("filesystem:"):
         raise UsageError("--checkpoint: the sink filesystem cannot go on; use parquet:DIR")
     if not given.sink.startswith("parquet:"):

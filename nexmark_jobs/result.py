@@ -117,8 +117,11 @@ def head(
 
 def input_of(options: Options) -> dict[str, Any]:
     """Return the settings that must not change when a run resumes from a checkpoint."""
-    assert isinstance(options.source, DatagenOptions)
-    return {"query": options.query.name, **options.source.described()}
+    given = options.source
+    if isinstance(given, TablesOptions):
+        return {"query": options.query.name, "tables": str(given.directory)}
+    assert isinstance(given, DatagenOptions)
+    return {"query": options.query.name, **given.described()}
 
 
 def write(result: dict[str, Any], path: Path) -> None:

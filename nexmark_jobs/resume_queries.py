@@ -22,6 +22,8 @@ Exit codes: 0 all runs were tried, 1 the application failed, 2 wrong arguments.
 
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,11 +41,13 @@ from pyspark.sql import SparkSession
 from nexmark_jobs import dump_events
 from nexmark_jobs.errors import JobError, LateRowsError, QueryFailedError, error_class, one_line
 from nexmark_jobs.exit_code import command, exit_with
-from nexmark_jobs.options import DatagenOptions, Options, parse
+from nexmark_jobs.options import DatagenOptions, Options, TablesOptions, parse
 from nexmark_jobs.plan_fingerprint import fingerprint
-from nexmark_jobs.queries import Streams, add_formulations
+from nexmark_jobs.queries import Source, Streams, add_formulations
 from nexmark_jobs.run_query import run as run_query
+from nexmark_jobs.session import work_directory
 from nexmark_jobs.sources.datagen import Datagen
+from nexmark_jobs.sources.table_files import open_tables
 from nexmark_jobs.stateful_operators import stateful_operators
 from nexmark_jobs.verify_queries import note, plan_parser, read_plan
 
@@ -97,15 +101,25 @@ class CheckpointRuns:
 
 
 def describe(spark: SparkSession, options: Options) -> dict[str, Any]:
-    """Return the plan of a query of generated events, without running it."""
+    """Return the plan of a query, without running it."""
     spark.conf.set(_FIELDS_SHOWN, "10000")
-    given, query = options.source, options.query
+    query = options.query
+    with _source(spark, options) as source:
+        frame = query.formulation(spark.version, options.formulation).build(Streams(spark, source))
+        operators = [asdict(operator) for operator in stateful_operators(frame)]
+        return {**asdict(fingerprint(frame)), "operators": operators}
+
+
+@contextmanager
+def _source(spark: SparkSession, options: Options) -> Iterator[Source]:
+    """Yield what a query reads: generated events, or the tables of a person's own job."""
+    given, closes = options.source, options.query.needs_end_of_input
+    if isinstance(given, TablesOptions):
+        with work_directory(spark, options.query.name) as work:
+            yield open_tables(spark, given.directory, work, end_of_input=closes)[0]
+        return
     assert isinstance(given, DatagenOptions)
-    size = (given.events, given.rows_per_batch)
-    source = Datagen(spark, given.config, *size, query.needs_end_of_input)
-    frame = query.formulation(spark.version, options.formulation).build(Streams(spark, source))
-    operators = [asdict(operator) for operator in stateful_operators(frame)]
-    return {**asdict(fingerprint(frame)), "operators": operators}
+    yield Datagen(spark, given.config, given.events, given.rows_per_batch, closes)
 
 
 @command("resume_queries.py")

@@ -78,7 +78,10 @@ def test_a_checkpoint_of_another_input_is_refused(spark: SparkSession, tmp_path:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        (("--source", "boundary"), "--checkpoint: only a run of generated events can go on"),
+        (
+            ("--source", "boundary"),
+            "--checkpoint: only a run of generated events, or of tables, can go on",
+        ),
         (("--stop-after-batch", "-1"), "'-1' is not a batch number; give 0, 1, 2, ..."),
         (("--stop-after-batch", "1", "--sink", "noop"), "only the sink parquet:DIR stops"),
     ],

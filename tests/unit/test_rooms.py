@@ -67,7 +67,7 @@ ROOMS = {
     "measure": Room("nexmark_jobs", "pydantic zstandard"),
     "attribution": Room("measure secrets verdict", "numpy"),
     "compatibility": Room(
-        "engines expectations interrupts nexmark_jobs night reason recovery terminal"
+        "config engines expectations inputs interrupts nexmark_jobs night reason recovery terminal"
     ),
     "experiments": Room(
         "attribution config engines evidence expectations home interrupts measure nexmark_jobs"
@@ -96,7 +96,7 @@ ROOMS = {
         "attribution config evidence home secrets store verdict", "jinja2 markupsafe vl_convert"
     ),
     "web": Room(
-        "config evidence flames nexmark_jobs night report store",
+        "config evidence flames nexmark_jobs night report secrets store",
         "airflow fastapi itsdangerous markupsafe sqlalchemy starlette",
     ),
     "example": Room("acceptance config evidence home measure night report store verdict", "numpy"),

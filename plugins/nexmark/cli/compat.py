@@ -12,6 +12,7 @@ from nexmark.secrets import shown_build
 from nexmark.terminal import COULD_NOT_RUN
 
 if TYPE_CHECKING:
+    from nexmark.config import Job
     from nexmark.engines import Build
 
 
@@ -23,7 +24,16 @@ def compat(
         str | None, typer.Option("--to", help="The build that jobs go on with (default: --from).")
     ] = None,
     query: Annotated[
-        str | None, option.query("The query, also one of an experiment (default: all with state).")
+        str | None,
+        option.query("The query, also of an experiment, or a job (default: all with state)."),
+    ] = None,
+    candidate_job: Annotated[
+        str | None,
+        typer.Option(
+            callback=option.absolute,
+            metavar="DIR",
+            help="A directory with changed files of the job --query, for the side of --to.",
+        ),
     ] = None,
     formulation: Annotated[
         str | None, option.text("A formulation of --query, for both sides.")
@@ -57,7 +67,7 @@ def compat(
     Each query goes on from a checkpoint of one build with the other one, and back. 0 if all
     survive; 1 if a query is incompatible or silently wrong; 2 if one could not be run.
     """
-    from nexmark.compatibility.cases import Input, Side, cases_of
+    from nexmark.compatibility.cases import Input, Side, case_of_job, cases_of
     from nexmark.compatibility.check import check, check_plans, write_corpus
     from nexmark.compatibility.results import as_json, exit_code, matrix
     from nexmark.engines import BuildError
@@ -67,11 +77,17 @@ def compat(
     try:
         if not (first or "").strip():
             raise typer.BadParameter(f"--from: none is given; give a build {option.BUILD}")
-        names = _queries(query, formulations, formulation, against)
+        jobs = _jobs(query, candidate_job, formulation, formulations, corpus)
+        names = [] if jobs else _queries(query, formulations, formulation, against)
         builds = _builds(str(first), second or str(first))
         cases = cases_of(names, builds, formulation, against)
-        old = Side(builds[0], option.confs_of(from_conf))
-        sides = old, Side(builds[1], option.confs_of(to_conf))
+        confs = option.confs_of(from_conf), option.confs_of(to_conf)
+        sides = Side(builds[0], confs[0]), Side(builds[1], confs[1])
+        if jobs is not None:
+            cases = [case_of_job(*jobs)]
+            of_jobs = ({**job.confs, **each} for job, each in zip(jobs, confs, strict=True))
+            both = zip(builds, of_jobs, jobs, strict=True)
+            sides = Side(*next(both)), Side(*next(both))
         chosen = Input(events, tps, seed, formulations.resolve() if formulations else None)
         generator_config(seed, tps, (), events)  # UsageError if it cannot make such events
     except (BuildError, UsageError) as error:
@@ -91,6 +107,48 @@ def compat(
     return exit_code(results)
 
 
+def _jobs(
+    query: str | None,
+    changed: str | None,
+    formulation: str | None,
+    formulations: Path | None,
+    corpus: Path | None,
+) -> "tuple[Job, Job] | None":
+    """Return the job of a person's own on both sides; None if the query is none.
+
+    Args:
+        query: The value of --query.
+        changed: The value of --candidate-job.
+        formulation: The value of --formulation.
+        formulations: The value of --formulations.
+        corpus: The value of --corpus.
+    """
+    from nexmark.config import load_jobs
+    from nexmark.night.changed_jobs import changed_jobs
+
+    jobs = load_jobs()
+    job = jobs.get(query or "")
+    if job is None:
+        if changed is not None:
+            known = ", ".join(jobs) or "there is none"
+            problem = f"needs a job of yours as --query; jobs: {known}"
+            raise typer.BadParameter(f"--candidate-job: {problem}")
+        return None
+    if job.application is not None:
+        raise typer.BadParameter(f"--query: {query} is an application, which cannot be checked")
+    for flag, value in (
+        ("--formulation", formulation),
+        ("--formulations", formulations),
+        ("--corpus", corpus),
+    ):
+        if value is not None:
+            raise typer.BadParameter(f"{flag}: {query} is a job of yours; leave it out")
+    if changed is None:
+        return job, job
+    versions = changed_jobs(changed, {job.name: job})
+    return job, versions[job.name]
+
+
 def _queries(
     query: str | None, file: Path | None, formulation: str | None, against: str | None
 ) -> list[str]:
@@ -102,6 +160,7 @@ def _queries(
         formulation: The value of --formulation.
         against: The value of --against.
     """
+    from nexmark.config import load_jobs
     from nexmark_jobs.errors import UsageError
     from nexmark_jobs.experiments import EXPERIMENT_QUERIES, query_named
     from nexmark_jobs.queries import QUERIES, add_formulations
@@ -118,7 +177,7 @@ def _queries(
     if query is None:
         return list(QUERIES)
     if query not in EXPERIMENT_QUERIES:
-        option.known_query(query)
+        option.known_query(query, load_jobs())
     known = [each.name for each in query_named(query).formulations]
     for flag, name in (("--formulation", formulation), ("--against", against)):
         if name is not None and name not in known:

@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -99,12 +99,13 @@ def write(out: Path | None, results: Any) -> None:
         write_whole(out, json.dumps(results, indent=1) + "\n")
 
 
-def known_query(query: str) -> None:
-    """Refuse a query that does not exist."""
+def known_query(query: str, jobs: Iterable[str] = ()) -> None:
+    """Refuse a query that does not exist; `jobs` are further names, to choose from."""
     from nexmark_jobs.queries import QUERIES
 
-    if query not in QUERIES:
-        raise typer.BadParameter(f"--query: unknown query {query!r}; {suggest(query, QUERIES)}")
+    known = [*QUERIES, *jobs]
+    if query not in known:
+        raise typer.BadParameter(f"--query: unknown query {query!r}; {suggest(query, known)}")
 
 
 def given_query(text: str | None) -> str | None:

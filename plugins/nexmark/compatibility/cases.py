@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
+from nexmark.config import Job
 from nexmark.engines import Build
 from nexmark_jobs.feature_release import feature_release
 
@@ -15,10 +16,22 @@ _CYCLE = 50
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a comparison: a Spark build, and the Spark SQL confs of its runs."""
+    """One side of a comparison.
+
+    Attributes:
+        build: a Spark build.
+        confs: the Spark SQL confs of its runs.
+        job: the job of a person's own that is checked in place of queries.
+    """
 
     build: Build
     confs: Mapping[str, str] = field(default_factory=dict)
+    job: Job | None = None
+
+    def same_program(self, other: "Side") -> bool:
+        """Tell whether both sides run the same build, with the same job if there is one."""
+        formulations = [side.job and side.job.formulation for side in (self, other)]
+        return self.build.id == other.build.id and formulations[0] == formulations[1]
 
 
 @dataclass(frozen=True)
@@ -61,6 +74,11 @@ def cases_of(
     return cases
 
 
+def case_of_job(job: Job, changed: Job) -> Case:
+    """Return the case of a job of a person's own, and of its version on the second side."""
+    return Case(job.name, job.formulation, changed.formulation)
+
+
 @dataclass(frozen=True)
 class Input:
     """The generated events of a check, in four batches; the first run stops after two of them.
@@ -68,6 +86,7 @@ class Input:
     `formulations` is a Python file with formulations of the user.
     """
 
+    batches: ClassVar[int] = _BATCHES
     last_batch_of_first_run: ClassVar[int] = _BATCHES // 2 - 1
 
     events: int = 20_000

@@ -4,14 +4,15 @@
 2. The second side resumes these queries, and starts the queries that go backward.
 3. The first side resumes the queries that the second side has started.
 
-Steps of the same build that follow each other are one Spark application.
+Steps of the same build that follow each other are one Spark application. A job of a person's own
+is checked in the same way; without a reference, the first side also runs it without a stop, and the
+tables are compared with its table.
 """
 
 import json
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,9 @@ from nexmark.compatibility.application import Application, CheckpointRun
 from nexmark.compatibility.cases import Case, Input, Side
 from nexmark.compatibility.plans import PlanDifference, QueryPlan, carried_confs, compare, overruled
 from nexmark.compatibility.results import Compatibility, Restart, RestartOutcome
+from nexmark.compatibility.resumed_rows import RightRows
+from nexmark.config import Job
+from nexmark.errors import NexmarkError
 from nexmark.interrupts import temporary_directory
 from nexmark.model import Say
 from nexmark_jobs.host.whole_files import write_whole
@@ -26,7 +30,8 @@ from nexmark_jobs.host.whole_files import write_whole
 Records = Mapping[str, Mapping[str, Any]]
 
 _LEFT_OUT = "left out"
-_TABLE = "table"
+_TABLE, _EVENTS, _WHOLE = "table", "events", "whole"
+_ROWS_OF_A_BATCH = 5_000
 _PREFIX = "nexmark-compat-"
 
 
@@ -67,24 +72,21 @@ class _Direction:
         """The directory of the resumed run."""
         return self.work / self.name / f"{self.case.query}-{'-to-'.join(self.formulations)}"
 
+    @property
+    def whole_id(self) -> str:
+        """The id of the run that is not interrupted, which both directions share."""
+        return f"{self.case.query} ({self.case.first}), uninterrupted run"
+
+    @property
+    def has_whole_run(self) -> bool:
+        """Whether a run that is not interrupted says which rows are right."""
+        job = self.sides[0].job
+        return job is not None and not job.is_proven
+
     def run(self, part: int, events: Input, *, only_stateful: bool) -> CheckpointRun:
         """Return the first run (`part` 0) or the resumed run (`part` 1)."""
         here = self.resumed_directory if part else self.first_directory
-        arguments = [
-            "--query",
-            self.case.query,
-            "--formulation",
-            self.formulations[part],
-            "--checkpoint",
-            f"{here}/kept",
-            "--sink",
-            f"parquet:{here}/{_TABLE}",
-            "--result",
-            f"{here.parent}/result.json",
-            "--digest",
-            "off",
-            *events.run_arguments,
-        ]
+        arguments = self._arguments(part, here, events)
         if part == 0:
             arguments += ["--stop-after-batch", str(events.last_batch_of_first_run)]
         return CheckpointRun(
@@ -95,6 +97,35 @@ class _Direction:
             copies=(str(self.first_directory), str(self.resumed_directory)) if part else None,
             only_stateful=only_stateful,
         )
+
+    def whole_run(self, events: Input, *, only_stateful: bool) -> CheckpointRun:
+        """Return the run of the first side that is not interrupted."""
+        arguments = self._arguments(0, self.work / _WHOLE, events)
+        confs = self.sides[0].confs
+        return CheckpointRun(self.whole_id, arguments, confs, only_stateful=only_stateful)
+
+    def right_rows(self) -> RightRows:
+        """Return what the final table of the resumed run is compared with."""
+        whole = self.work / _WHOLE / _TABLE if self.has_whole_run else None
+        job = self.sides[1].job
+        return RightRows(self.case.query, self.work / _EVENTS, job, whole)
+
+    def _arguments(self, part: int, here: Path, events: Input) -> list[str]:
+        """Return the arguments of a run on a side whose files are in a directory."""
+        return [
+            *_query_arguments(
+                self.case.query, self.formulations[part], self.sides[part], self.work
+            ),
+            "--checkpoint",
+            f"{here}/kept",
+            "--sink",
+            f"parquet:{here}/{_TABLE}",
+            "--result",
+            f"{here.parent}/result.json",
+            "--digest",
+            "off",
+            *_input_arguments(self.sides[part], events, self.work),
+        ]
 
 
 def check(
@@ -137,22 +168,27 @@ def check(
         ]
         for direction in [*forward, *back]:
             direction.first_directory.mkdir(parents=True, exist_ok=True)
+        _write_jobs((first, second), work, say)
 
         def runs(directions: list[_Direction], part: int) -> list[CheckpointRun]:
             every = [one.run(part, events, only_stateful=only_stateful) for one in directions]
             return list({run.id: run for run in every}.values())
 
-        dumped = work / "events"
-        dump = [*events.generator_arguments, "--out", str(dumped), "--format", "parquet"]
+        whole = [
+            one.whole_run(events, only_stateful=only_stateful)
+            for one in forward
+            if one.has_whole_run
+        ]
+        dump = _dump_arguments(first, events, work)
         steps = [
-            (first, runs(forward, 0)),
+            (first, [*whole, *runs(forward, 0)]),
             (second, [*runs(forward, 1), *runs(back, 0)]),
             (first, runs(back, 1)),
         ]
         records = _run(steps, work, dump, events, say)
         back_of = {direction.case: direction for direction in back}
         return [
-            _comparison(direction, back_of.get(direction.case), records, dumped)
+            _comparison(direction, back_of.get(direction.case), records)
             for direction in forward
             if records[direction.ids[0]]["state"] != _LEFT_OUT
         ]
@@ -222,19 +258,17 @@ def check_plans(
         ApplicationError: Spark does not start.
     """
     with temporary_directory(_PREFIX) as work:
+        _write_jobs((first, second), work, say)
 
         def plan(case: Case, number: int) -> CheckpointRun:
             side, formulation = ((first, case.first), (second, case.second))[number]
             return CheckpointRun(
                 f"{case}, plan {number + 1}",
                 [
-                    "--query",
-                    case.query,
-                    "--formulation",
-                    formulation,
+                    *_query_arguments(case.query, formulation, side, work),
                     "--result",
                     f"{work}/result.json",
-                    *events.run_arguments,
+                    *_input_arguments(side, events, work),
                 ],
                 side.confs,
                 only_plan=True,
@@ -254,6 +288,57 @@ def check_plans(
         ]
 
 
+def _query_arguments(query: str, formulation: str, side: Side, work: Path) -> list[str]:
+    """Return the arguments that name what runs; a job's files are where `_write_jobs` puts them."""
+    jobs = [] if side.job is None else ["--jobs", str(_jobs_of(side.job, work))]
+    return ["--query", query, "--formulation", formulation, *jobs]
+
+
+def _input_arguments(side: Side, events: Input, work: Path) -> list[str]:
+    """Return the arguments that name what is read: generated events, or the tables of a job."""
+    if side.job is None or side.job.own_tables is None:
+        return events.run_arguments
+    return ["--source", f"tables:{work / _EVENTS}"]
+
+
+def _dump_arguments(side: Side, events: Input, work: Path) -> list[str] | None:
+    """Return the arguments of `dump_events.py`; None if a job reads tables of its own."""
+    if side.job is not None and side.job.own_tables is not None:
+        return None
+    return [*events.generator_arguments, "--out", str(work / _EVENTS), "--format", "parquet"]
+
+
+def _jobs_of(job: Job, work: Path) -> Path:
+    """Return the directory with the files of a job; another version of it has another one."""
+    return work / "jobs" / job.formulation
+
+
+def _write_jobs(sides: Sequence[Side], work: Path, say: Say) -> None:
+    """Write the files of the jobs, and the first rows of their tables in four micro-batches.
+
+    Raises:
+        NexmarkError: The tables cannot be read, or have too few rows to stop between them.
+    """
+    jobs = [side.job for side in sides if side.job is not None]
+    for job in jobs:
+        job.write(_jobs_of(job, work))
+    if not jobs or jobs[0].own_tables is None:
+        return
+
+    from nexmark.inputs.layout import lay_out
+    from nexmark_jobs.sources.laid_out_tables import read_tables
+
+    job, target, batches = jobs[0], work / _EVENTS, Input.batches
+    lay_out(job.in_batches_of(_ROWS_OF_A_BATCH), target, say, batches)
+    streams = [table.rows for table in read_tables(target) if not table.static]
+    longest = max(streams, key=len)
+    if len(longest) < batches:
+        if sum(longest) < batches:
+            problem = f"its streams have {sum(longest)} rows at most, too few to stop in between"
+            raise NexmarkError(f"{job.name}: {problem}; leave it out, or name more files")
+        lay_out(job.in_batches_of(-(-sum(longest) // batches)), target, say, batches)
+
+
 def _run(
     steps: Sequence[tuple[Side, list[CheckpointRun]]],
     work: Path,
@@ -261,7 +346,7 @@ def _run(
     events: Input,
     say: Say,
 ) -> Records:
-    """Make the runs of the steps; steps of one build that follow each other share an application.
+    """Make the runs of the steps; steps of one program that follow each other are one application.
 
     Args:
         steps: each a side and its runs, in order.
@@ -273,11 +358,9 @@ def _run(
     Returns:
         The outcome of each run by its id; its state is `left out` if its first run was not done.
     """
-    of_builds = groupby((step for step in steps if step[1]), key=lambda step: step[0].build.id)
     records: dict[str, Mapping[str, Any]] = {}
-    for number, (_, same_build) in enumerate(of_builds, start=1):
-        sides, lists = zip(*same_build, strict=True)
-        build, runs = sides[0].build, [run for each in lists for run in each]
+    for number, (side, runs) in enumerate(_of_programs(steps), start=1):
+        build = side.build
         ids = {run.id for run in runs}
         ready = []
         for run in runs:
@@ -289,14 +372,36 @@ def _run(
                 records[run.id] = {"state": _LEFT_OUT, "plan": {}}
         say(f"Spark {build.version}: {len(ready)} runs of queries, application {number}")
         directory = work / f"application-{number}"
-        application = Application(build, ready, directory, dump, events.formulations)
+        confs = _application_confs(side, work)
+        application = Application(build, ready, directory, dump, events.formulations, confs)
         records |= application.run(say) if ready else {}
         dump = None
     return records
 
 
+def _of_programs(
+    steps: Sequence[tuple[Side, list[CheckpointRun]]],
+) -> list[tuple[Side, list[CheckpointRun]]]:
+    """Return the steps with runs, as one step where the same program follows itself."""
+    joined: list[tuple[Side, list[CheckpointRun]]] = []
+    for side, runs in steps:
+        if runs and joined and joined[-1][0].same_program(side):
+            joined[-1][1].extend(runs)
+        elif runs:
+            joined.append((side, list(runs)))
+    return joined
+
+
+def _application_confs(side: Side, work: Path) -> dict[str, str]:
+    """Return what a job asks of its application: its confs, and its JARs."""
+    if side.job is None:
+        return {}
+    jars = ",".join(map(str, side.job.jar_paths(_jobs_of(side.job, work))))
+    return {**side.job.confs, **({"spark.jars": jars} if jars else {})}
+
+
 def _comparison(
-    forward: _Direction, backward: _Direction | None, records: Records, events: Path
+    forward: _Direction, backward: _Direction | None, records: Records
 ) -> Compatibility:
     """Return the result of a case from the outcomes of its runs.
 
@@ -304,7 +409,6 @@ def _comparison(
         forward: the direction from the first side to the second.
         backward: the direction from the second side to the first; None if it was not run.
         records: the outcome of each run by its id.
-        events: the directory of the dumped events, for the reference.
     """
     case = forward.case
     first_run, resumed_run = (records[id_] for id_ in forward.ids)
@@ -313,12 +417,12 @@ def _comparison(
     same_build = first.build.id == second.build.id
     planned = second_side if second_side.get("plan") else resumed_run
     plans, difference = _plans(first_run, planned, same_build=same_build)
-    restart = _restart(forward, records, events)
+    restart = _restart(forward, records)
     back = restart if first == second and case.first == case.second else None
     carried = carried_confs(forward.first_directory / "kept" / "checkpoint")
     ignored = overruled(carried, second.confs, "the second side")
     if backward is not None:
-        back = _restart(backward, records, events)
+        back = _restart(backward, records)
         carried_back = carried_confs(backward.first_directory / "kept" / "checkpoint")
         ignored += overruled(carried_back, first.confs, "going back, the first side")
     ignored += [
@@ -342,44 +446,11 @@ def _plan(record: Mapping[str, Any]) -> QueryPlan | None:
     return QueryPlan.read(record["plan"]) if record.get("plan") else None
 
 
-def _restart(direction: _Direction, records: Records, events: Path) -> Restart:
-    """Return how the resumed run ended; NOT_BEGUN if the first run was not done."""
-    first_run, resumed_run = (records[id_] for id_ in direction.ids)
-    table = direction.resumed_directory / _TABLE
-    if first_run["state"] == "done":
-        return restart_of(resumed_run, direction.case.query, table, events)
-    failed = restart_of(first_run, direction.case.query, table, events)
-    return replace(failed, outcome=RestartOutcome.NOT_BEGUN)
-
-
-def restart_of(record: Mapping[str, Any], query: str, table: Path, events: Path) -> Restart:
-    """Return how a run ended; if it was done, compare its final table with the reference.
-
-    If Spark raised an error, it has a class. If the application died or was ended, there is none.
-
-    Args:
-        record: the outcome of the run, from the log of the application.
-        query: the name of the query.
-        table: the directory of the final table.
-        events: the directory of the dumped events, for the reference.
-    """
-    if record["state"] == "wrong":
-        return Restart(RestartOutcome.WRONG, reason=record["reason"])
-    if record["state"] != "done":
-        error_class = record.get("error_class", "")
-        reason = record.get("reason", "").replace(f"{events.parent}/", "")
-        outcome = RestartOutcome.REFUSED if error_class else RestartOutcome.NOT_ENDED
-        return Restart(outcome, error_class, reason)
-
-    from nexmark.expectations.contract import ExpectationsError
-    from nexmark.expectations.suites import validate
-
-    try:
-        validation = validate(query, table, events)
-    except ExpectationsError as error:
-        return Restart(RestartOutcome.WRONG, reason=str(error))
-    if validation.success:
-        return Restart(RestartOutcome.RIGHT)
-    wrong, rows = (validation.statistics[name] for name in ("unexpected_rows", "rows"))
-    reason = f"{wrong} of {rows} rows are not in the reference"
-    return Restart(RestartOutcome.WRONG, reason=reason if wrong else validation.failures[0])
+def _restart(direction: _Direction, records: Records) -> Restart:
+    """Return how the resumed run ended; NOT_BEGUN if a run before it was not done."""
+    right, table = direction.right_rows(), direction.resumed_directory / _TABLE
+    before, resumed_run = direction.ids
+    for id_ in (direction.whole_id, before) if direction.has_whole_run else (before,):
+        if records[id_]["state"] != "done":
+            return replace(right.restart(records[id_], table), outcome=RestartOutcome.NOT_BEGUN)
+    return right.restart(records[resumed_run], table)

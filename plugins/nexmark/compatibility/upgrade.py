@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nexmark.compatibility.cases import Input, Side, cases_of
+from nexmark.compatibility.cases import Input, Side, case_of_job, cases_of
 from nexmark.compatibility.check import check
 from nexmark.compatibility.results import RED, Compatibility, UpgradeClass, as_json, carried, matrix
+from nexmark.config import Job
 from nexmark.engines import Build
 from nexmark.errors import NexmarkError
 from nexmark.model import Say, grouped
@@ -30,33 +31,43 @@ _UNFINISHED = "the check did not end; clear the task compatibility"
 
 @dataclass(frozen=True)
 class Upgrade:
-    """Queries that the candidate resumes from the checkpoints of one baseline build."""
+    """Queries that the candidate resumes from the checkpoints of one baseline build.
+
+    `jobs` are the baseline's and the candidate's version of the one query, if that is a job of a
+    person's own.
+    """
 
     baseline: Deployment
     candidate: Deployment
     queries: tuple[str, ...]
+    jobs: tuple[Job, Job] | None = None
 
     def check(self, night: Night, say: Say) -> list[Compatibility]:
         """Resume with the candidate what the baseline started, and the other way round.
 
-        Raises ApplicationError if Spark does not start.
+        Raises:
+            NexmarkError: Spark does not start, or the tables of a job have too few rows.
         """
         size = night.compatibility
         assert size is not None
-        first = self._side(night, self.baseline, {})
-        second = self._side(night, self.candidate, night.candidate_conf)
+        job, changed = self.jobs or (None, None)
+        first = self._side(night, self.baseline, {}, job)
+        second = self._side(night, self.candidate, night.candidate_conf, changed)
+        cases = cases_of(self.queries, (first.build, second.build)) if job is None else []
         return check(
             first,
             second,
-            cases_of(self.queries, (first.build, second.build)),
+            [case_of_job(job, changed)] if job and changed else cases,
             Input(size.events, size.tps),
             say,
             only_stateful=True,
             below=night.spark_cluster.scratch / "compatibility",
         )
 
-    def _side(self, night: Night, deployment: Deployment, confs: Mapping[str, str]) -> Side:
-        """Return a build with its confs of this night; `confs` are of this side only.
+    def _side(
+        self, night: Night, deployment: Deployment, confs: Mapping[str, str], job: Job | None
+    ) -> Side:
+        """Return a build with its confs of this night; `confs` and `job` are of this side only.
 
         Only confs of Spark SQL matter to running queries, and no secret leaves the night.
         """
@@ -65,6 +76,7 @@ class Upgrade:
                 **profile_confs(night.conf_profile),
                 "spark.sql.shuffle.partitions": str(night.cluster.shuffle_partitions),
                 **night.engine.conf,
+                **(job.confs if job else {}),
                 **confs,
             }
         )
@@ -75,7 +87,7 @@ class Upgrade:
         }
         home = Path(deployment.spark_home)
         build = Build(deployment.build, deployment.spark_version, home, deployment.source)
-        return Side(build, of_queries)
+        return Side(build, of_queries, job)
 
 
 def why_not(night: Night, deployments: Deployments) -> str:
@@ -85,8 +97,8 @@ def why_not(night: Night, deployments: Deployments) -> str:
     if not night.against:
         return "there is no baseline build to go on from"
     if not list(upgrades(night, deployments)):
-        if not set(night.queries) - set(night.jobs):
-            return "jobs of your own are not checked"
+        if not [query for query in night.queries if not _is_application(night, query)]:
+            return "applications are not checked"
         return "candidate and baseline are the same build"
     return ""
 
@@ -94,15 +106,27 @@ def why_not(night: Night, deployments: Deployments) -> str:
 def upgrades(night: Night, deployments: Deployments) -> Iterator[Upgrade]:
     """Yield, for each baseline build that differs from the candidate, its queries as an upgrade.
 
-    Jobs of a person's own are not checked.
+    Each job of a person's own is an upgrade by itself, also on the same build if it was changed.
+    Applications are left out: nobody else can stop them between two batches.
     """
-    known = [query for query in night.queries if query not in night.jobs]
-    compared = [query for query in known if query in deployments.baselines]
-    builds = grouped(compared, lambda query: deployments.baselines[query].build)
-    for build, queries in builds.items():
-        if build != deployments.candidate.build or night.candidate_conf:
+    compared = [query for query in night.queries if query in deployments.baselines]
+    known = [query for query in compared if not _is_application(night, query)]
+    programs = grouped(
+        known,
+        lambda query: (deployments.baselines[query].build, query if query in night.jobs else None),
+    )
+    for (build, name), queries in programs.items():
+        changes = build != deployments.candidate.build or night.candidate_conf
+        if changes or name in night.candidate_jobs:
             baseline = deployments.baselines[queries[0]]
-            yield Upgrade(baseline, deployments.candidate, tuple(queries))
+            jobs = None
+            if name is not None:
+                jobs = night.jobs[name], night.candidate_jobs.get(name, night.jobs[name])
+            yield Upgrade(baseline, deployments.candidate, tuple(queries), jobs)
+
+
+def _is_application(night: Night, query: str) -> bool:
+    return query in night.jobs and night.jobs[query].application is not None
 
 
 def check_upgrades(

@@ -259,6 +259,24 @@ class Job(Model):
         contents |= {name: jar.content() for name, jar in jars}
         return {f"{self.name}/{name}": content for name, content in contents.items()}
 
+    def write(self, jobs: Path) -> None:
+        """Write `files` below `jobs`, the directory that `run_query.py --jobs` takes."""
+        for path, content in self.files().items():
+            (jobs / path).parent.mkdir(parents=True, exist_ok=True)
+            (jobs / path).write_bytes(content)
+
+    def in_batches_of(self, rows: int) -> "Job":
+        """Return it with streams whose micro-batches have at most this number of rows."""
+        if self.own_tables is None:
+            return self
+        smaller = {
+            name: table
+            if table.static
+            else table.model_copy(update={"rows_per_batch": min(table.rows_per_batch, rows)})
+            for name, table in self.own_tables.items()
+        }
+        return self.model_copy(update={"tables": smaller})
+
     def jar_paths(self, jobs: Path) -> list[Path]:
         """Return its JARs among the jobs: `jobs` is the directory below which `files` are."""
         return [jobs / self.name / name for name in self.jars]

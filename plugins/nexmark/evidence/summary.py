@@ -12,7 +12,7 @@ from nexmark.evidence.gate_health import SelfTests
 from nexmark.evidence.rows import Row
 from nexmark.model import ARMS, GROWTH, MIN_PAIRS, Mode, Value, metric_of
 from nexmark.night.run_directory import RunDirectory
-from nexmark.store.accepting import confs_of_candidate
+from nexmark.store.accepting import confs_of_candidate, where_it_stays
 from nexmark.store.table_rows import CompatibilityRow, NightRow
 from nexmark.verdict.verdict import Verdict
 
@@ -268,7 +268,7 @@ def _time_of_pairs(night: NightRow, rows: Sequence[Row]) -> str:
 def _accept(night: NightRow) -> str:
     """Return the command that makes the night the baseline, or why it cannot be one."""
     if tried := confs_of_candidate(night):
-        return f"put it into include/conf/engines.yaml first; {tried}, so this is no baseline."
+        return f"put it into {where_it_stays(night)} first; {tried}, so this is no baseline."
     return f"nexmark accept --run '{night.id}' --reason 'WHY'"
 
 

@@ -125,6 +125,15 @@ def validate_own_boundary(
         return validate_own(job, output_dir, Path(events_dir), data_docs_dir, name=name)
 
 
+def rows_apart(outputs: tuple[Path, Path], names: tuple[str, str], key: Sequence[str]) -> str:
+    """Return how the rows of two outputs differ; '' if they are equal. See `differences`."""
+    import duckdb
+
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        return differences(connection, outputs, names, key)
+
+
 def _unequal(
     connection: DuckDBPyConnection,
     job: Job,

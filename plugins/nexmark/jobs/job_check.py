@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nexmark.config import Job
-from nexmark.config.job_tables import JobTables
 from nexmark.engines import Build
 from nexmark.experiments.local_applications import RESULT, LocalApplications
 from nexmark.inputs.layout import lay_out
@@ -106,7 +105,7 @@ class JobCheck:
         """Return what the job reads: events, written by a build once, or the first of its rows."""
         directory = self.work / "events"
         if not directory.exists() and self.job.own_tables is not None:
-            lay_out(_in_small_batches(self.job, self.job.own_tables), directory, self.say, _BATCHES)
+            lay_out(self.job.in_batches_of(_BATCH), directory, self.say, _BATCHES)
         elif not directory.exists():
             words = [word for pair in _EVENTS.items() for word in pair]
             arguments = [*words, "--out", str(directory), "--format", "parquet"]
@@ -121,9 +120,7 @@ class JobCheck:
         return self.work / f"{engine}-{name}"
 
     def _arguments(self, engine: str, *, is_short: bool = False) -> list[str]:
-        for path, content in self.job.files().items():
-            (self._jobs / path).parent.mkdir(parents=True, exist_ok=True)
-            (self._jobs / path).write_bytes(content)
+        self.job.write(self._jobs)
         result = self.work / engine / RESULT
         words = ["--query", self.job.name, "--jobs", str(self._jobs), "--result", str(result)]
         if self.job.own_tables is not None:
@@ -168,17 +165,6 @@ def checked_in(work: Path, job: Job, say: Say, run: Callable[[JobCheck], int]) -
         return run(JobCheck(job, work, say))
     finally:
         shutil.rmtree(work, ignore_errors=True)
-
-
-def _in_small_batches(job: Job, tables: JobTables) -> Job:
-    """Return a job whose streams have micro-batches of a check's size, or smaller ones."""
-    small = {
-        name: table
-        if table.static
-        else table.model_copy(update={"rows_per_batch": min(table.rows_per_batch, _BATCH)})
-        for name, table in tables.items()
-    }
-    return job.model_copy(update={"tables": small})
 
 
 def _read(path: Path) -> Mapping[str, Any]:

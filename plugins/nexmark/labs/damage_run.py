@@ -7,8 +7,8 @@ from pathlib import Path
 
 from nexmark.compatibility.application import Application, CheckpointRun
 from nexmark.compatibility.cases import Input
-from nexmark.compatibility.check import restart_of
 from nexmark.compatibility.results import Restart, RestartOutcome
+from nexmark.compatibility.resumed_rows import RightRows
 from nexmark.engines import Build
 from nexmark.errors import NexmarkError
 from nexmark.interrupts import temporary_directory
@@ -94,7 +94,10 @@ def run_damaged(
         records = Application(build, resumed, work / "second", confs=confs).run(say)
         return [
             replace(
-                each, restart=restart_of(records[each.id], query, each.directory / "table", dumped)
+                each,
+                restart=RightRows(query, dumped).restart(
+                    records[each.id], each.directory / "table"
+                ),
             )
             for each in damaged
         ]

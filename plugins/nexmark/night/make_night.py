@@ -87,7 +87,8 @@ def make_night(
     }
     candidate, against = _candidate(asked), asked.against
     cluster = pick("cluster", asked.cluster or config.cluster_of(engine_config), config.clusters)
-    span = workload.compatibility or (Span() if asked.compatibility else None)
+    is_changed = bool(candidate_jobs) and kind_of(workload).runs_own_inputs
+    span = workload.compatibility or (Span() if asked.compatibility or is_changed else None)
     return Night(
         dag_id=dag_id,
         run_id=run_id,

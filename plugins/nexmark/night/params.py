@@ -123,7 +123,7 @@ class NightParams(BaseModel):
     compatibility: bool | None = Field(
         None,
         description="Whether running queries survive the change: baseline and candidate go on from "
-        "each other's checkpoints; empty: what the workload says.",
+        "each other's checkpoints; empty: what the workload says, and yes for changed jobs.",
     )
     verify_scale: float | None = Field(
         None,

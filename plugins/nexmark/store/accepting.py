@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from operator import attrgetter
 
 from nexmark.errors import suggest
+from nexmark.model import CANDIDATE_JOB
 from nexmark.secrets import shown_confs
 from nexmark.store.store_error import Refused
 from nexmark.store.table_rows import AcceptanceRow, NightRow
@@ -69,8 +70,8 @@ def check_request(
     """
     if night.candidate_conf:
         raise Refused(
-            f"run {night.id} is no baseline: {confs_of_candidate(night)}; put that into the"
-            " engine's conf in include/conf/engines.yaml if it is to stay, and accept a night after"
+            f"run {night.id} is no baseline: {confs_of_candidate(night)}; put that into"
+            f" {where_it_stays(night)} if it is to stay, and accept a night after"
         )
     if not reason.strip():
         raise Refused(f"run {night.id}: an acceptance needs a reason; give one: --reason 'WHY'")
@@ -87,8 +88,21 @@ def check_request(
 
 def confs_of_candidate(night: NightRow) -> str:
     """Say in words which Spark confs, or jobs, a night gave to its candidate alone; "" if none."""
-    confs = shown_confs(night.candidate_conf or {})
-    return f"its candidate alone had {confs}" if confs else ""
+    alone = dict(night.candidate_conf or {})
+    directory = alone.pop(CANDIDATE_JOB, None)
+    jobs = [name for name in alone if name.startswith(f"{CANDIDATE_JOB}.")]
+    confs = shown_confs({name: value for name, value in alone.items() if name not in jobs})
+    words = [f"had {confs}"] if confs else []
+    if directory is not None:
+        names = ", ".join(name.removeprefix(f"{CANDIDATE_JOB}.") for name in jobs)
+        words.append(f"ran {names} of {directory}")
+    return f"its candidate alone {' and '.join(words)}" if words else ""
+
+
+def where_it_stays(night: NightRow) -> str:
+    """Say where a person puts what a night gave to its candidate alone, for all nights to have."""
+    is_of_job = CANDIDATE_JOB in (night.candidate_conf or {})
+    return f"include/conf/{'jobs' if is_of_job else 'engines.yaml'}"
 
 
 def check_withdrawal(row: AcceptanceRow | None, number: int, reason: str) -> AcceptanceRow:

@@ -452,7 +452,7 @@ def _said_of_drift(verdict: Verdict, side: float) -> str:
     if side == 0:
         return ""
     way, total = ("slower", verdict.drift_slower) if side > 0 else ("faster", verdict.drift_faster)
-    return f"drifting {way} over the last nights (CUSUM {total:.1f})"
+    return f"a little {way} night after night (drift {total:.1f})"
 
 
 def _chain(verdict: Verdict, lineage: Lineage, grounds: Grounds) -> Chain | None:
@@ -465,7 +465,7 @@ def _chain(verdict: Verdict, lineage: Lineage, grounds: Grounds) -> Chain | None
 def _said_of_chain(chain: Chain | None, lineage: Lineage, rules: Gate) -> str:
     if chain is None or not is_creep(chain, rules):
         return ""
-    return f"creeping slower: {chain.words(lineage.names)}"
+    return f"accepted builds add up: {chain.words(lineage.names)}"
 
 
 def _suite_creep(

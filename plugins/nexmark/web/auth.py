@@ -8,7 +8,8 @@ as its own, and the form has to contain a token that was signed for its user.
 """
 
 import socket
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -20,8 +21,13 @@ from starlette.requests import Request
 
 from nexmark.config import ACCEPT_DAG_ID
 from nexmark.errors import NexmarkError
+from nexmark.secrets import without_secrets
 
 User = Any  # the class depends on the auth manager that this Airflow uses
+
+
+class AirflowUnreadable(NexmarkError):
+    """Airflow's own database cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,7 @@ class AirflowAccess:
 
         columns = (DagModel.dag_id, DagModel.next_dagrun_create_after, DagModel.is_paused)
         query = select(*columns).where(DagModel.dag_id.in_(dags), ~DagModel.is_stale)
-        with create_session() as session:
+        with _reading(), create_session() as session:
             return {dag: NextRun(at, paused) for dag, at, paused in session.execute(query)}
 
     def is_running(self, dag: str, run: str) -> bool | None:
@@ -69,7 +75,7 @@ class AirflowAccess:
         from sqlalchemy import select
 
         query = select(DagRun.state).where(DagRun.dag_id == dag, DagRun.run_id == run)
-        with create_session() as session:
+        with _reading(), create_session() as session:
             state = session.scalar(query)
         return None if state is None else state in State.unfinished_dr_states
 
@@ -104,17 +110,33 @@ class AirflowAccess:
         from airflow.models.dag import DagModel
 
         manager = get_auth_manager()
-        teams = DagModel.get_dag_id_to_team_name_mapping(list(dags))
-        return [
-            dag
-            for dag in dags
-            if manager.is_authorized_dag(
-                method=method,
-                access_entity=resource_details.DagAccessEntity.RUN,
-                details=resource_details.DagDetails(id=dag, team_name=teams.get(dag)),
-                user=user,
-            )
-        ]
+        with _reading():
+            teams = DagModel.get_dag_id_to_team_name_mapping(list(dags))
+            return [
+                dag
+                for dag in dags
+                if manager.is_authorized_dag(
+                    method=method,
+                    access_entity=resource_details.DagAccessEntity.RUN,
+                    details=resource_details.DagDetails(id=dag, team_name=teams.get(dag)),
+                    user=user,
+                )
+            ]
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    """Raise AirflowUnreadable if Airflow's own database fails, so that it is not taken for ours."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except SQLAlchemyError as error:
+        cause = without_secrets(str(getattr(error, "orig", None) or error))
+        raise AirflowUnreadable(
+            f"Airflow's own database: {cause}; see that it runs and is migrated"
+            " (`airflow db check`), then load the page again"
+        ) from error
 
 
 SALT = "nexmark-form"

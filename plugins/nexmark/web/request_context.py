@@ -40,7 +40,7 @@ TITLES = {
     401: "Please log in",
     403: "Not allowed",
     404: "Nothing here",
-    503: "The results database cannot be read",
+    503: "A database cannot be read",
 }
 
 

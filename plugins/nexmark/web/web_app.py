@@ -19,7 +19,7 @@ from nexmark.errors import NexmarkError
 from nexmark.store import Refused, Store, StoreError, UnknownNight, open_store
 from nexmark.store.connecting import INTERACTIVE_TIMEOUT_S
 from nexmark.web import assets, pages
-from nexmark.web.auth import AirflowAccess, ForgedForm
+from nexmark.web.auth import AirflowAccess, AirflowUnreadable, ForgedForm
 from nexmark.web.request_context import StaticCopy, render_error
 
 PAGE = (
@@ -32,7 +32,7 @@ _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 _STATUS: dict[type[NexmarkError], int] = {
     **{UnknownNight: 404, ForgedForm: 403, Refused: 400},
-    StoreError: 503,
+    **{StoreError: 503, AirflowUnreadable: 503},
 }
 """The HTTP status of an error, subclasses before their classes; 400 for any other error."""
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from nexmark.model import CANDIDATE_JOB
 from nexmark.store.accepting import (
     check_link,
     check_request,
@@ -131,7 +132,15 @@ def test_what_cannot_be_accepted_is_refused_with_the_remedy(
 
 @pytest.mark.parametrize(
     ("conf", "said"),
-    [(None, ""), ({}, ""), ({"spark.a": "1"}, "its candidate alone had spark.a=1")],
+    [
+        (None, ""),
+        ({}, ""),
+        ({"spark.a": "1"}, "its candidate alone had spark.a=1"),
+        (
+            {"spark.a": "1", CANDIDATE_JOB: "/changed", f"{CANDIDATE_JOB}.busy": "sql-1"},
+            "its candidate alone had spark.a=1 and ran busy of /changed",
+        ),
+    ],
 )
 def test_settings_of_the_candidate_are_said(conf: dict[str, str] | None, said: str) -> None:
     assert confs_of_candidate(night(candidate_conf=conf)) == said

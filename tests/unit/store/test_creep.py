@@ -124,7 +124,7 @@ def test_a_creep_that_is_accepted_every_night_is_watched(
     assert [x.reason for x in said if x.red] == []
     last = said[-1]
     assert last.value is Value.WATCH
-    assert f"creeping slower: since 2026-11-22 (4.3.0 0 b0): {_size(season)}" in last.reason
+    assert f"accepted builds add up: since 2026-11-22 (4.3.0 0 b0): {_size(season)}" in last.reason
     assert f"{nights - 1} accepted builds" in last.reason
     (found,) = season.creeps()
     assert found.lo < (1 + slower) ** nights < found.hi
@@ -160,7 +160,7 @@ def test_the_page_and_the_table_say_it_too(store: Store) -> None:
         season.night(1.015)
     night = store.night(season.record().run)
     (line,) = [x for x in make_report(store, night.id).lines if x.startswith("Watch: ")]
-    assert "q5: creeping slower: since 2026-11-22 (4.3.0 0 b0): " in line
+    assert "q5: accepted builds add up: since 2026-11-22 (4.3.0 0 b0): " in line
     found = query_evidence(store, night, "q5")
     page = standalone("query.html", page=found, charts=[], over_time=[])
     assert f"Since{found.creeps[0].words[5:]}" in page
@@ -301,7 +301,7 @@ def test_a_suite_that_creeps_together_is_watched(store: Store) -> None:
         said = {x.query: x for x in season.night(1.003)}
     assert not any(x.red for x in said.values())
     assert said["suite"].value is Value.WATCH
-    assert "creeping slower: since 2026-11-22 (4.3.0 0 b0): " in said["suite"].reason
+    assert "accepted builds add up: since 2026-11-22 (4.3.0 0 b0): " in said["suite"].reason
     (found,) = season.creeps("suite")
     assert found.lo < 1.003**20 < found.hi
 

@@ -73,7 +73,7 @@ def test_a_slow_drift_with_a_sign_off_in_between_is_watched(store: Store) -> Non
     assert found[16].drift_slower > found[14].drift_slower > 0
     assert found[16].noise == pytest.approx(found[14].noise, rel=0.1)
     assert found[25].value is Value.WATCH
-    assert "drifting slower" in found[25].reason
+    assert "a little slower night after night (drift" in found[25].reason
 
 
 class TestReaders:

@@ -6,6 +6,7 @@ The check itself is tested in `tests/compat`; here it finds what a test says.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -162,6 +163,64 @@ def test_both_arms_have_the_confs_of_queries_and_the_candidate_its_own(
     assert (events.events, events.tps) == (20_000, 200)
     assert options["only_stateful"]
     assert options["below"].is_relative_to(night.spark_cluster.scratch)
+
+
+@pytest.fixture
+def busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A configuration with the job `busy` and the application `script`; returns its jobs."""
+    conf = tmp_path / "conf"
+    shutil.copytree(paths.repository() / "include" / "conf", conf)
+    monkeypatch.setenv("NEXMARK_CONF", str(conf))
+    files = {
+        "busy.yaml": f"tables: nexmark\nsql: busy.sql\nconfs: {{{NAMES[1]}: zstd}}\n",
+        "busy.sql": "SELECT 1 FROM bid",
+        "script.yaml": "application: {main: script.py, ends: itself}\n",
+        "script.py": "print(1)\n",
+    }
+    for name, text in files.items():
+        (conf / "jobs" / name).write_text(text)
+    return conf / "jobs"
+
+
+def test_a_job_is_checked_by_itself_with_its_confs_and_an_application_is_not(
+    busy: Path, begin: Callable[..., Night], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(queries="q5,busy,script", candidate_conf={NAMES[0]: 16})
+    calls = finding(monkeypatch)
+    upgrading.compatibility()
+    of_query, of_job = ((*arguments[:2], arguments[2]) for arguments, _ in calls)
+    assert [case.query for case in of_query[2]] == ["q5"]
+    assert [case.query for case in of_job[2]] == ["busy"]
+    first, second, _ = of_job
+    assert first.job.name == second.job.name == "busy"
+    assert first.confs == {NAMES[0]: "2", NAMES[1]: "zstd"}
+    assert second.confs == {NAMES[0]: "16", NAMES[1]: "zstd"}
+
+
+def test_a_changed_job_is_checked_on_one_build_without_being_asked_for(
+    busy: Path, begin: Callable[..., Night], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    changed = tmp_path / "changed"
+    changed.mkdir()
+    shutil.copy(busy / "busy.yaml", changed)
+    (changed / "busy.sql").write_text("SELECT 2 FROM bid")
+    begin(OLD, queries="q5,busy", candidate_job=str(changed), workload="compare")
+    calls = finding(monkeypatch)
+    upgrading.compatibility()
+    (((first, second, cases, *_), _),) = calls
+    assert (first.build, first.job.text) == (second.build, "SELECT 1 FROM bid")
+    assert second.job.text == "SELECT 2 FROM bid"
+    assert [(case.query, case.first != case.second) for case in cases] == [("busy", True)]
+
+
+def test_a_night_of_applications_checks_nothing(
+    busy: Path,
+    begin: Callable[..., Night],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    begin(queries="script")
+    with pytest.raises(AirflowSkipException, match="applications are not checked"):
+        upgrading.compatibility()
 
 
 def test_queries_that_survive_are_recorded_and_shown_in_a_line(

@@ -87,16 +87,18 @@ def test_a_creep_says_since_when_and_how_much_for_each_query_and_for_the_suite()
     """
     found = replay([*three_steps(), of_eight("tonight", 0.0, "b3", "b4")], rules())
     assert of("q5", found)[-1].reason == (
-        "creeping slower: since n0 (b0): 5.9 % slower (4.2 % to 7.5 %), 3 accepted builds; "
+        "accepted builds add up: since n0 (b0): 5.9 % slower (4.2 % to 7.5 %), 3 accepted builds; "
         "tonight ratio 1.000 (0.992 to 1.008) in 5 pairs; a slowdown of 10 % is excluded"
     )
     assert of(SUITE, found)[-1].reason == (
-        "creeping slower: since n0 (b0): 5.9 % slower (4.2 % to 7.6 %), 3 accepted builds; "
+        "accepted builds add up: since n0 (b0): 5.9 % slower (4.2 % to 7.6 %), 3 accepted builds; "
         "tonight the geometric mean of 8 queries: ratio 1.000 (0.992 to 1.008)"
     )
     assert {x.value for x in found[-1]} == {Value.WATCH}
     # The night before was slower by itself, which is more than a creep.
-    assert of("q5", found)[-2].reason.startswith("creeping slower: since n0 (b0): 5.9 % slower (")
+    assert of("q5", found)[-2].reason.startswith(
+        "accepted builds add up: since n0 (b0): 5.9 % slower ("
+    )
     assert of(SUITE, found)[-2].value is Value.REGRESSION
 
 
@@ -109,7 +111,7 @@ def test_a_night_that_teaches_nothing_links_builds_and_accepts_none() -> None:
     nights = [*three_steps(), chosen, of_eight("tonight", 0.0, "b3", "b4")]
     found = replay(nights, rules())
     assert of("q5", found)[-1].reason == (
-        "creeping slower: since n0 (b0): 8.3 % slower (7.2 % to 9.4 %), 3 accepted builds; "
+        "accepted builds add up: since n0 (b0): 8.3 % slower (7.2 % to 9.4 %), 3 accepted builds; "
         "tonight ratio 1.000 (0.992 to 1.008) in 5 pairs; a slowdown of 10 % is excluded"
     )
     assert "creeping" not in of("q5", found)[-2].reason

@@ -61,7 +61,7 @@ def test_a_small_change_that_stays_is_watched_within_weeks(ratio: float, way: st
     found = judged(ratio, 14)
     assert found[0].value is Value.OK
     assert found[-1].value is Value.WATCH
-    assert f"drifting {way}" in found[-1].reason
+    assert f"a little {way} night after night (drift" in found[-1].reason
     assert not any(x.red for x in found)
 
 

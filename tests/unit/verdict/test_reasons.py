@@ -138,8 +138,8 @@ class TestDrift:
     @pytest.mark.parametrize(
         ("sums", "said"),
         [
-            ((7.0, 0.0), "drifting slower over the last nights (CUSUM 6.5); tonight ratio 1.000 ("),
-            ((0.0, 7.0), "drifting faster over the last nights (CUSUM 6.5); tonight ratio 1.000 ("),
+            ((7.0, 0.0), "a little slower night after night (drift 6.5); tonight ratio 1.000 ("),
+            ((0.0, 7.0), "a little faster night after night (drift 6.5); tonight ratio 1.000 ("),
         ],
     )
     def test_a_drift_is_watched_and_says_its_way(
