@@ -253,6 +253,7 @@ class PairedSuites:
             self._guarded_history(),
             lambda picked, number: measured(number)[1][picked],
             read,
+            decision.confirmed > 0,
             self.rules.for_metrics([CPU]),
             widening,
         )

@@ -5,20 +5,30 @@ What else holds of a night on three hosts is in test_kafka_nights.py and test_fa
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
+from nexmark.engines import Build
 from tests.cluster.nights import workload
 from tests.cluster.testbed import Testbed
+from tests.conftest import ENGINES
+from tests.nights.files_job import JOB, write_job
+from tests.nights.orders_job import write_jobs
 from tests.site import TINY, Site, run_name
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.long]
 
-QUERIES = ("q0", "q17")
+QUERIES = ("q0", "q17", JOB)
+"""The job reads files of its own, with a JAR, a conf, and a reference."""
 
 
 def test_the_same_dag_here_and_on_hosts_has_the_same_digests(
-    site: Site, session_testbed: Testbed
+    site: Site, session_testbed: Testbed, tmp_path: Path, engine_build: Callable[[str], Build]
 ) -> None:
+    write_jobs(site.conf, tmp_path, engine_build(ENGINES[0]), "secret")
+    write_job(site.conf, tmp_path / "files")
     session_testbed.up()
     workload(site, **TINY, verify=TINY)
     options = ("--queries", ",".join(QUERIES))

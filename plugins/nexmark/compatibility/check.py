@@ -17,12 +17,18 @@ from pathlib import Path
 from typing import Any
 
 from nexmark.compatibility.application import Application, CheckpointRun
+from nexmark.compatibility.arguments import (
+    application_confs,
+    dump_arguments,
+    events_of,
+    input_arguments,
+    query_arguments,
+    write_jobs,
+)
 from nexmark.compatibility.cases import Case, Input, Side
 from nexmark.compatibility.plans import PlanDifference, QueryPlan, carried_confs, compare, overruled
 from nexmark.compatibility.results import Compatibility, Restart, RestartOutcome
 from nexmark.compatibility.resumed_rows import RightRows
-from nexmark.config import Job
-from nexmark.errors import NexmarkError
 from nexmark.interrupts import temporary_directory
 from nexmark.model import Say
 from nexmark_jobs.host.whole_files import write_whole
@@ -30,8 +36,7 @@ from nexmark_jobs.host.whole_files import write_whole
 Records = Mapping[str, Mapping[str, Any]]
 
 _LEFT_OUT = "left out"
-_TABLE, _EVENTS, _WHOLE = "table", "events", "whole"
-_ROWS_OF_A_BATCH = 5_000
+_TABLE, _WHOLE = "table", "whole"
 _PREFIX = "nexmark-compat-"
 
 
@@ -108,14 +113,12 @@ class _Direction:
         """Return what the final table of the resumed run is compared with."""
         whole = self.work / _WHOLE / _TABLE if self.has_whole_run else None
         job = self.sides[1].job
-        return RightRows(self.case.query, self.work / _EVENTS, job, whole)
+        return RightRows(self.case.query, events_of(self.work), job, whole)
 
     def _arguments(self, part: int, here: Path, events: Input) -> list[str]:
         """Return the arguments of a run on a side whose files are in a directory."""
         return [
-            *_query_arguments(
-                self.case.query, self.formulations[part], self.sides[part], self.work
-            ),
+            *query_arguments(self.case.query, self.formulations[part], self.sides[part], self.work),
             "--checkpoint",
             f"{here}/kept",
             "--sink",
@@ -124,7 +127,7 @@ class _Direction:
             f"{here.parent}/result.json",
             "--digest",
             "off",
-            *_input_arguments(self.sides[part], events, self.work),
+            *input_arguments(self.sides[part], events, self.work),
         ]
 
 
@@ -168,7 +171,7 @@ def check(
         ]
         for direction in [*forward, *back]:
             direction.first_directory.mkdir(parents=True, exist_ok=True)
-        _write_jobs((first, second), work, say)
+        write_jobs((first, second), work, say)
 
         def runs(directions: list[_Direction], part: int) -> list[CheckpointRun]:
             every = [one.run(part, events, only_stateful=only_stateful) for one in directions]
@@ -179,7 +182,7 @@ def check(
             for one in forward
             if one.has_whole_run
         ]
-        dump = _dump_arguments(first, events, work)
+        dump = dump_arguments(first, events, work)
         steps = [
             (first, [*whole, *runs(forward, 0)]),
             (second, [*runs(forward, 1), *runs(back, 0)]),
@@ -258,17 +261,17 @@ def check_plans(
         ApplicationError: Spark does not start.
     """
     with temporary_directory(_PREFIX) as work:
-        _write_jobs((first, second), work, say)
+        write_jobs((first, second), work, say)
 
         def plan(case: Case, number: int) -> CheckpointRun:
             side, formulation = ((first, case.first), (second, case.second))[number]
             return CheckpointRun(
                 f"{case}, plan {number + 1}",
                 [
-                    *_query_arguments(case.query, formulation, side, work),
+                    *query_arguments(case.query, formulation, side, work),
                     "--result",
                     f"{work}/result.json",
-                    *_input_arguments(side, events, work),
+                    *input_arguments(side, events, work),
                 ],
                 side.confs,
                 only_plan=True,
@@ -286,57 +289,6 @@ def check_plans(
             for case, one, other in pairs
             if one["state"] != _LEFT_OUT
         ]
-
-
-def _query_arguments(query: str, formulation: str, side: Side, work: Path) -> list[str]:
-    """Return the arguments that name what runs; a job's files are where `_write_jobs` puts them."""
-    jobs = [] if side.job is None else ["--jobs", str(_jobs_of(side.job, work))]
-    return ["--query", query, "--formulation", formulation, *jobs]
-
-
-def _input_arguments(side: Side, events: Input, work: Path) -> list[str]:
-    """Return the arguments that name what is read: generated events, or the tables of a job."""
-    if side.job is None or side.job.own_tables is None:
-        return events.run_arguments
-    return ["--source", f"tables:{work / _EVENTS}"]
-
-
-def _dump_arguments(side: Side, events: Input, work: Path) -> list[str] | None:
-    """Return the arguments of `dump_events.py`; None if a job reads tables of its own."""
-    if side.job is not None and side.job.own_tables is not None:
-        return None
-    return [*events.generator_arguments, "--out", str(work / _EVENTS), "--format", "parquet"]
-
-
-def _jobs_of(job: Job, work: Path) -> Path:
-    """Return the directory with the files of a job; another version of it has another one."""
-    return work / "jobs" / job.formulation
-
-
-def _write_jobs(sides: Sequence[Side], work: Path, say: Say) -> None:
-    """Write the files of the jobs, and the first rows of their tables in four micro-batches.
-
-    Raises:
-        NexmarkError: The tables cannot be read, or have too few rows to stop between them.
-    """
-    jobs = [side.job for side in sides if side.job is not None]
-    for job in jobs:
-        job.write(_jobs_of(job, work))
-    if not jobs or jobs[0].own_tables is None:
-        return
-
-    from nexmark.inputs.layout import lay_out
-    from nexmark_jobs.sources.laid_out_tables import read_tables
-
-    job, target, batches = jobs[0], work / _EVENTS, Input.batches
-    lay_out(job.in_batches_of(_ROWS_OF_A_BATCH), target, say, batches)
-    streams = [table.rows for table in read_tables(target) if not table.static]
-    longest = max(streams, key=len)
-    if len(longest) < batches:
-        if sum(longest) < batches:
-            problem = f"its streams have {sum(longest)} rows at most, too few to stop in between"
-            raise NexmarkError(f"{job.name}: {problem}; leave it out, or name more files")
-        lay_out(job.in_batches_of(-(-sum(longest) // batches)), target, say, batches)
 
 
 def _run(
@@ -372,7 +324,7 @@ def _run(
                 records[run.id] = {"state": _LEFT_OUT, "plan": {}}
         say(f"Spark {build.version}: {len(ready)} runs of queries, application {number}")
         directory = work / f"application-{number}"
-        confs = _application_confs(side, work)
+        confs = application_confs(side, work)
         application = Application(build, ready, directory, dump, events.formulations, confs)
         records |= application.run(say) if ready else {}
         dump = None
@@ -390,14 +342,6 @@ def _of_programs(
         elif runs:
             joined.append((side, list(runs)))
     return joined
-
-
-def _application_confs(side: Side, work: Path) -> dict[str, str]:
-    """Return what a job asks of its application: its confs, and its JARs."""
-    if side.job is None:
-        return {}
-    jars = ",".join(map(str, side.job.jar_paths(_jobs_of(side.job, work))))
-    return {**side.job.confs, **({"spark.jars": jars} if jars else {})}
 
 
 def _comparison(

@@ -45,6 +45,7 @@ def guard(
     history: Learned,
     more: More,
     read: NDArray[np.int_],
+    settled: NDArray[np.bool_],
     rules: Gate,
     widening: Array,
     again: Array | None = None,
@@ -58,6 +59,7 @@ def guard(
         history: Earlier nights.
         more: Measures or reads a further round.
         read: The rounds in which the metric that decides has measured each query.
+        settled: Which queries are slower by that metric: no round is measured for more evidence.
         rules: The gate.
         widening: The deviation that hosts add to the first round.
         again: The deviation that they add once later rounds are in; None: ``widening``.
@@ -73,7 +75,7 @@ def guard(
     going = _looks_slower(final, rules) & (len(planned) > 1)
     added = widening if again is None else again
     for number in range(2, (last or len(planned)) + 1):
-        picked = np.nonzero((going | (read >= number)) & ~confirmed)
+        picked = np.nonzero(((going & ~settled) | (read >= number)) & ~confirmed)
         if picked[0].size == 0:
             break
         pairs, still = read_round(more(picked, number), picked, going)
@@ -87,7 +89,7 @@ def guard(
         confirmed |= measured & _is_slower(final, rules) & alone
         going = still | (measured & _looks_slower(final, rules) & ~confirmed)
     pairs, fresh = count_of(ratios), count_of(ratios[..., size:])
-    return Guarded(first, final, pairs, fresh, confirmed, going)
+    return Guarded(first, final, pairs, fresh, confirmed, going & ~settled)
 
 
 def _is_slower(seen: Estimate, rules: Gate) -> NDArray[np.bool_]:

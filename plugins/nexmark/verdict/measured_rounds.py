@@ -1,7 +1,7 @@
 """The rounds of a night as the arrays that ``decision`` takes, one row per query."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -48,8 +48,16 @@ class MeasuredRounds:
             last=last,
         )
 
-    def guard(self, read: Mapping[str, int], last: int | None = None) -> Guarded:
-        """Return what the guardrail says, with the rounds that the metric that decides has read."""
+    def guard(
+        self, read: Mapping[str, int], settled: Collection[str], last: int | None = None
+    ) -> Guarded:
+        """Return what the guardrail says.
+
+        Args:
+            read: By query, the rounds that the metric that decides has read.
+            settled: The queries that are slower by that metric.
+            last: The last round that there is so far; None: all that the gate knows.
+        """
         fit, grounds = self.fit, self.grounds
         self.read, self.lost = [1] * len(fit), [{} for _ in fit]
         return guard(
@@ -57,6 +65,7 @@ class MeasuredRounds:
             self.history,
             self._more,
             np.asarray([read.get(one.query, 1) for one in fit]),
+            np.asarray([one.query in settled for one in fit]),
             self.rules,
             np.asarray([grounds.widening(grounds.grade(one.query)) for one in fit]),
             again=np.asarray([grounds.widening(grounds.grade_later(one)) for one in fit]),

@@ -56,7 +56,9 @@ def going_on(night: MeasuredNight, earlier: Earlier, rules: Gate, number: int) -
     going = dict(zip((one.query for one in fit), evidence.tolist(), strict=True))
     if guarded := _guarded(fit, grounds):
         guardrail = MeasuredRounds(guarded, grounds, _past(guarded, earlier, rules))
-        seen = guardrail.guard(_rounds_read(rounds), last=number - 1)
+        slower = decision.final.side > 0
+        settled = {one.query for one, is_slower in zip(fit, slower, strict=True) if is_slower}
+        seen = guardrail.guard(_rounds_read(rounds), settled, last=number - 1)
         for one, goes_on, by_it in zip(guarded, seen.going, seen.final.beyond(0.0), strict=True):
             if goes_on:
                 going[one.query] = max(going[one.query], float(by_it))
@@ -253,7 +255,8 @@ def judge_guardrail(
     if not fit:
         return []
     rounds = MeasuredRounds(fit, grounds, past)
-    seen = rounds.guard(read)
+    settled = {verdict.query for verdict in deciding if verdict.value is Value.REGRESSION}
+    seen = rounds.guard(read, settled)
     rules, half, evidence = rounds.rules, seen.final.half, seen.final.beyond(0.0)
     values = {verdict.query: verdict.value for verdict in deciding}
     verdicts = []

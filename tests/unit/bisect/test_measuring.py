@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,6 +51,7 @@ class Machine:
         self.ran.append(params["build"][-1])
         planned = make_night(config, engine, dag_id, f"manual__{datetime.now(UTC)}", params)
         planned.write()
+        (query,) = planned.queries
         ids = {
             build: resolve(parse_source(build), paths.builds_dir()).id
             for build in (params["build"], params["against"])
@@ -62,18 +64,18 @@ class Machine:
                 queries=planned.queries,
                 repetitions=PAIRS,
                 build=BuildRecord(ids[params["build"]], "4.3.0", params["build"]),
-                baselines={"q5": ids[params["against"]]},
+                baselines={query: ids[params["against"]]},
                 started=datetime.now(UTC),
             )
             store.record_night(row)
-            validate(store, row.run, ["q5"])
+            validate(store, row.run, [query])
             for number in range(1, PAIRS + 1):
                 noise = 1 + 0.01 * math.sin(number + len(self.ran))
                 slower = 1.2 if self.is_slow(params["build"]) else 1.0
                 candidate: Any = 10.0 * slower * noise
                 if params["build"][-1] in self.wrong:
                     candidate = {"failed": "it does not start"}
-                record_pair(store, row.run, "q5", number, candidate=candidate, baseline=10.0)
+                record_pair(store, row.run, query, number, candidate=candidate, baseline=10.0)
         return 1 if self.is_slow(params["build"]) else 0
 
     def is_slow(self, build: str) -> bool:
@@ -109,6 +111,24 @@ def test_the_first_bad_build_is_found_by_nights_of_builds_on_demand(
     assert "; q5 is 19.8 % slower (" in said[-1]
     assert machine.ran[0] == "e"
     assert set(machine.ran) == {"c", "d", "e"}
+
+
+def test_a_job_of_ones_own_is_searched_by_its_name(
+    builds: list[str],
+    machine: Machine,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    conf = tmp_path / "conf"
+    shutil.copytree(paths.repository() / "include" / "conf", conf)
+    (conf / "jobs" / "busy.yaml").write_text("tables: nexmark\nsql: busy.sql\n")
+    (conf / "jobs" / "busy.sql").write_text("SELECT 1 FROM bid")
+    monkeypatch.setenv("NEXMARK_CONF", str(conf))
+    assert main(arguments(builds, query="busy")) == 0
+    said = capsys.readouterr().out.splitlines()[-1]
+    assert said.startswith(f"first bad build: {builds[3]}, with 9")
+    assert "; busy is 19.8 % slower (" in said
 
 
 def test_the_same_command_again_uses_the_nights_that_are_recorded(

@@ -133,6 +133,15 @@ def test_a_slowdown_of_the_tasks_is_decided_by_the_tasks() -> None:
     assert (found[CPU].value, found[CPU].decides) == (Value.WATCH, False)
 
 
+def test_a_slowdown_that_the_tasks_have_shown_is_not_measured_on() -> None:
+    """All CPU time would need more pairs, and the query is red without them."""
+    three = rules(metric=TASK_CPU, rounds=(5, 5, 10), pursue_z=(1.4, 1.4))
+    slower = night(ratio=1.2, later=5, cpu=(1.08, 1.08))
+    assert going_on(night(later=5, cpu=(1.08, 1.08)), EARLIER, three, 3) == ["q5"]
+    assert going_on(slower, EARLIER, three, 2) == ["q5"]
+    assert going_on(slower, EARLIER, three, 3) == []
+
+
 def test_the_guardrail_reads_only_rounds_that_would_have_been_measured() -> None:
     """Pairs of a round that nothing asked for are not read by any metric."""
     found = of_q5(night(later=10, cpu=(1.0, 1.5)))
