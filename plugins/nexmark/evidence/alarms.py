@@ -8,7 +8,7 @@ from textwrap import shorten
 from nexmark.attribution.differences import conf_differences
 from nexmark.attribution.explained import ConfDifference
 from nexmark.evidence.night_rows import NightRows
-from nexmark.model import SUITE, Arm, Value, grouped
+from nexmark.model import CANDIDATE_JOB, SUITE, Arm, Value, grouped
 from nexmark.secrets import without_secrets
 from nexmark.store import Store, history
 from nexmark.store.accepting import COUNTS, SUPERSEDED, states
@@ -71,15 +71,20 @@ def since_of(store: Store, group: Group) -> str:
     """Return with what a group of alarms began: a build, confs, a workload, or none of them.
 
     The first red night is compared with the night before it: ``since build 4.3.0 .. (night ..)``,
-    ``since conf spark.a 2 -> 60 (night ..)``. Without a night before it, the build is named.
+    ``since conf spark.a 2 -> 60 (night ..)``. Without a night before it, the build is named. Where
+    only the candidate ran a changed job, the alarm began with the change of the job.
     """
     alarm = group.alarms[0]
     build, night = store.build(group.build), store.night(alarm.since)
     name = f"build {build.name}"
     before = _night_before(store, night, alarm.verdict.query)
+    query = alarm.verdict.query
     changes = [name] if before is None or before.build_id != night.build_id else []
+    if f"{CANDIDATE_JOB}.{query}" in (night.candidate_conf or {}):
+        same_build = (night.baselines or {}).get(query) == night.build_id
+        changes = [f"the change of the job {query}", *([] if same_build else changes)]
     if before is not None:
-        changes += _changed_setting(store, night, before, alarm.verdict.query)
+        changes += _changed_setting(store, night, before, query)
     if changes:
         return f"since {' and '.join(changes)} (night {night.id})"
     return f"since night {night.id}, with the same {name}, confs and workload as the night before"

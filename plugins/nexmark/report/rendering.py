@@ -29,7 +29,8 @@ from nexmark.model import Metric, origin_of
 from nexmark.report.host_paths import with_short_paths
 from nexmark.report.plain import plain, plain_verdict
 from nexmark.report.vega_lite import Chart
-from nexmark.secrets import shown_confs, without_any_secret, without_secrets
+from nexmark.secrets import without_any_secret, without_secrets
+from nexmark.store.accepting import candidate_alone
 from nexmark.store.history import AnyNight
 from nexmark.store.list_filter import ListFilter
 from nexmark.store.place_history import Place
@@ -359,7 +360,7 @@ FILTERS: Mapping[str, Callable[..., object]] = {
     "part": part,
     "parameters": parameters,
     "public": without_secrets,
-    "confs": shown_confs,
+    "candidate_alone": candidate_alone,
     "without_secrets": without_any_secret,
     "cell": cell,
     "cells": cells,

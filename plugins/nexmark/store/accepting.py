@@ -88,6 +88,12 @@ def check_request(
 
 def confs_of_candidate(night: NightRow) -> str:
     """Say in words which Spark confs, or jobs, a night gave to its candidate alone; "" if none."""
+    words = candidate_alone(night)
+    return f"its candidate alone {words}" if words else ""
+
+
+def candidate_alone(night: NightRow) -> str:
+    """Return what only the candidate of a night had or ran: ``had spark.a=1``; "" if nothing."""
     alone = dict(night.candidate_conf or {})
     directory = alone.pop(CANDIDATE_JOB, None)
     jobs = [name for name in alone if name.startswith(f"{CANDIDATE_JOB}.")]
@@ -96,7 +102,7 @@ def confs_of_candidate(night: NightRow) -> str:
     if directory is not None:
         names = ", ".join(name.removeprefix(f"{CANDIDATE_JOB}.") for name in jobs)
         words.append(f"ran {names} of {directory}")
-    return f"its candidate alone {' and '.join(words)}" if words else ""
+    return " and ".join(words)
 
 
 def where_it_stays(night: NightRow) -> str:

@@ -1,13 +1,12 @@
 """Reads what nights measured of one build against another: the links of a chain of builds."""
 
 from collections.abc import Collection
-from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from nexmark.model import FALLS_BACK, SUITE, Mode, grouped
+from nexmark.model import FALLS_BACK, SUITE, Mode
 from nexmark.store.table_rows import NightRow, VerdictRow
 from nexmark.store.verdict_rows import newest_gates
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 _COLUMNS = (
     VerdictRow.night_id.label("night"),
     VerdictRow.gate_version,
-    NightRow.build_id.label("build"),
     VerdictRow.query,
     VerdictRow.metric,
     VerdictRow.baseline_build,
@@ -51,7 +49,7 @@ def read_links(
     """
     from nexmark.verdict.baseline_chain import Link, link_of
 
-    columns = select(NightRow.id, NightRow.teaches, NightRow.started)
+    columns = select(NightRow.id, NightRow.build_id, NightRow.teaches, NightRow.started)
     comparable = columns.where(
         night.is_comparable(),
         NightRow.started <= night.started,
@@ -61,8 +59,6 @@ def read_links(
     newest = newest_gates(session, [one.id for one in nights])
     wanted = (
         select(*_COLUMNS)
-        .select_from(VerdictRow)
-        .join(NightRow, NightRow.id == VerdictRow.night_id)
         .where(VerdictRow.night_id.in_(newest), VerdictRow.gate_version.in_({*newest.values()}))
         .where(VerdictRow.metric.in_((metric, FALLS_BACK.get(metric, metric))))
         .where(VerdictRow.mode == Mode.PAIRED)
@@ -70,30 +66,30 @@ def read_links(
         .where(VerdictRow.query != SUITE if queries is None else VerdictRow.query.in_(queries))
         .order_by(VerdictRow.id)
     )
-    rows = map(_Compared._make, session.connection().execute(wanted))
-    verdicts = grouped(rows, attrgetter("night"))
+    facts = {one.id: (one.build_id, one.teaches, f"{one.started:%Y-%m-%d}") for one in nights}
+    by_night: dict[str, dict[str, Link]] = {one.id: {} for one in nights}
+    for row in session.connection().execute(wanted).all():
+        build, teaches, day = facts[row[0]]
+        verdict = _Compared(*row, build)
+        of_night = by_night[verdict.night]
+        if verdict.gate_version != newest[verdict.night]:
+            continue
+        if verdict.metric != metric and verdict.query in of_night:
+            continue
+        if link := link_of(cast("Verdict", verdict), teaches, day):
+            of_night[verdict.query] = link
     links: dict[str, list[Link]] = {}
-    for one in nights:
-        of_night: dict[str, Link] = {}
-        day = f"{one.started:%Y-%m-%d}"
-        for verdict in verdicts.get(one.id, ()):
-            if verdict.gate_version != newest[one.id]:
-                continue
-            if verdict.metric != metric and verdict.query in of_night:
-                continue
-            if link := link_of(cast("Verdict", verdict), one.teaches, day):
-                of_night[verdict.query] = link
+    for of_night in by_night.values():
         for query, link in of_night.items():
             links.setdefault(query, []).append(link)
     return links
 
 
 class _Compared(NamedTuple):
-    """The columns of a verdict that a link takes; they mean the same as in Verdict."""
+    """``_COLUMNS`` and the build of the night; they mean the same as in Verdict."""
 
     night: str
     gate_version: int
-    build: str
     query: str
     metric: str
     baseline_build: str
@@ -105,3 +101,4 @@ class _Compared(NamedTuple):
     ratio: float
     lo: float
     hi: float
+    build: str

@@ -9,7 +9,7 @@ import pytest
 
 from nexmark.evidence.alarms import alarm_groups, alarm_lines
 from nexmark.evidence.night_rows import night_rows
-from nexmark.model import Arm, Value
+from nexmark.model import CANDIDATE_JOB, Arm, Value
 from nexmark.store import BuildRecord, RepetitionRecord, Store
 from tests.unit.store.night_builder import OK, judged, measurement
 
@@ -60,6 +60,17 @@ def test_a_conf_that_only_the_candidate_had(store: Store) -> None:
     )
     store.record_repetition(baseline)
     assert lines(store, run) == [f"since conf {PARTITIONS} 2 -> 60 (night {run}): q5 1.120"]
+
+
+@pytest.mark.parametrize(("build", "more"), [(OLD, ""), (NEW, " and build 4.3.1 pypi:x sha-431")])
+def test_a_changed_job_that_only_the_candidate_ran(
+    store: Store, build: BuildRecord, more: str
+) -> None:
+    recorded(store, 1, OK, build=OLD)
+    alone = {CANDIDATE_JOB: "/changed", f"{CANDIDATE_JOB}.q5": "sql-1"}
+    night = {"candidate_conf": alone, "baselines": {"q5": OLD.id}, "baseline_builds": [OLD]}
+    run = recorded(store, 2, SLOW, build=build, **night)
+    assert lines(store, run) == [f"since the change of the job q5{more} (night {run}): q5 1.120"]
 
 
 def test_another_build_and_another_conf(store: Store) -> None:

@@ -102,6 +102,6 @@ def test_the_facts_name_the_confs_of_a_trial_and_each_baseline_in_a_line_of_its_
         baseline_builds=[web_nights.OLD, other],
     )
     facts = shown(browser, at(run)).partition('<dl class="facts">')[2].partition("</dl>")[0]
-    assert "alone with</span> <code>spark.sql.shuffle.partitions=16</code>" in facts
+    assert "alone</span> had spark.sql.shuffle.partitions=16</dd>" in facts
     assert facts.count("<br>") == 1
     assert "two</a> <span" in facts
