@@ -70,7 +70,7 @@ def read_links(
     by_night: dict[str, dict[str, Link]] = {one.id: {} for one in nights}
     for row in session.connection().execute(wanted).all():
         build, teaches, day = facts[row[0]]
-        verdict = _Compared(*row, build)
+        verdict = _Compared._make((*row, build))
         of_night = by_night[verdict.night]
         if verdict.gate_version != newest[verdict.night]:
             continue
