@@ -76,8 +76,6 @@ class NightClusters:
                     f"{query}: {night.against[query]} is build {now} now, and build {build} was "
                     "accepted; accept a run of a build that can be had"
                 )
-        for query in filter(night.reads_own_tables, night.queries):
-            lay_out(night.jobs[query], night.tables_dir(query), say)
         deployments.write(night)
         say(f"deployed Spark {candidate.name}, jobs {candidate.jobs}")
         for baseline in {each.source: each for each in deployments.baselines.values()}.values():
@@ -86,13 +84,16 @@ class NightClusters:
         return deployments
 
     def start(self) -> None:
-        """Start the candidate's cluster; fill the topics of a night that reads Kafka.
+        """Start the candidate's cluster; lay out the tables of jobs, fill the topics of Kafka.
 
-        The cluster of the baseline starts with the first query that has a baseline (`heal`).
+        The cluster of the baseline starts with the first query that has a baseline (`heal`). What
+        the night writes into the shared directory is written after the reap, which empties it.
         """
         night, deployments = self.night, Deployments.read(self.night)
         for arm in night.arms:
             night.clusters[arm].reap(self.lease, self.is_active)  # an earlier try of this task
+        for query in filter(night.reads_own_tables, night.queries):
+            lay_out(night.jobs[query], night.tables_dir(query), say)
         self._start(Arm.CANDIDATE, deployments.candidate)
         note_hosts(night)
         kind_of(night.workload).begin(night, deployments, connected_kafka(night))

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
-from sqlalchemy import event
+from sqlalchemy import create_engine, event
+from sqlalchemy.orm import Session
 
 from bench import web as bench
 from bench import web_nights as bench_nights
@@ -25,6 +26,7 @@ from nexmark.model import Spread, Value
 from nexmark.report.rendering import part
 from nexmark.store import BuildRecord, RepetitionRecord, Store, ValidationRecord, open_store
 from nexmark.verdict.bounds import judge
+from nexmark.web.auth import AirflowAccess
 from nexmark.web.web_app import PAGE, Database, create_app
 from tests.unit.report.rendered import evidence
 from tests.unit.store.store_builder import DAG, night
@@ -318,6 +320,25 @@ def test_a_database_that_fails_is_reported_and_tried_again(tmp_path: Path) -> No
     assert "results database" in html.unescape(response.text)
     path.unlink()
     assert client.get("/").status_code == 200
+
+
+def test_a_failing_database_of_airflow_is_not_taken_for_the_results(
+    browser: TestClient,
+    store: Store,
+    access: TestAccess,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """Here it has no tables: nobody has migrated it."""
+    web_nights.record(store)
+    empty = create_engine(f"sqlite:///{tmp_path}/airflow.db")
+    monkeypatch.setattr("airflow.utils.session.create_session", lambda: Session(empty))
+    monkeypatch.setattr(access, "next_runs", AirflowAccess().next_runs)
+    response = browser.get("/")
+    said = html.unescape(response.text)
+    assert response.status_code == 503
+    assert "Airflow's own database: no such table: dag; see that it runs and is migrated" in said
+    assert "results database sqlite" not in said
 
 
 def test_nothing_may_be_loaded_from_elsewhere(browser: TestClient, store: Store) -> None:
