@@ -85,9 +85,7 @@ def compat(
         sides = Side(builds[0], confs[0]), Side(builds[1], confs[1])
         if jobs is not None:
             cases = [case_of_job(*jobs)]
-            of_jobs = ({**job.confs, **each} for job, each in zip(jobs, confs, strict=True))
-            both = zip(builds, of_jobs, jobs, strict=True)
-            sides = Side(*next(both)), Side(*next(both))
+            sides = sides[0].with_job(jobs[0]), sides[1].with_job(jobs[1])
         chosen = Input(events, tps, seed, formulations.resolve() if formulations else None)
         generator_config(seed, tps, (), events)  # UsageError if it cannot make such events
     except (BuildError, UsageError) as error:

@@ -25,13 +25,17 @@ from nexmark_jobs.host.processes import OWNER_VARIABLE, end, owned
 _POLL_S = 0.2
 _SILENCE_S = 900.0
 _JAVA_OPTIONS = "-XX:+UseSerialGC"  # the fastest for little data
+_WAREHOUSE, _JAVA = "spark.sql.warehouse.dir", "spark.driver.extraJavaOptions"
 _CONFS = {
     "spark.master": "local[2]",
     "spark.driver.memory": "1g",
     "spark.ui.enabled": "false",
+    "spark.eventLog.enabled": "false",
     "spark.log.level": "ERROR",
     "spark.sql.shuffle.partitions": "2",
 }
+OF_APPLICATION = frozenset({*_CONFS, _WAREHOUSE, _JAVA})
+"""The confs that an application has anyway; a job cannot change them."""
 
 
 class ApplicationError(NexmarkError):
@@ -166,8 +170,8 @@ class Application:
         options = f"{untimed_options(home, self.build.version)} {_JAVA_OPTIONS}"
         confs = {
             **_CONFS,
-            "spark.sql.warehouse.dir": str(self.work / "warehouse"),
-            "spark.driver.extraJavaOptions": f"{options} {temporary_files(temporary)}",
+            _WAREHOUSE: str(self.work / "warehouse"),
+            _JAVA: f"{options} {temporary_files(temporary)}",
             **self.confs,
         }
         words = [word for name, value in confs.items() for word in ("--conf", f"{name}={value}")]

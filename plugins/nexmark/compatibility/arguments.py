@@ -7,6 +7,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from nexmark.compatibility.application import OF_APPLICATION
 from nexmark.compatibility.cases import Input, Side
 from nexmark.config import Job
 from nexmark.errors import NexmarkError
@@ -72,8 +73,9 @@ def write_jobs(sides: Sequence[Side], work: Path, say: Say) -> None:
 
 
 def application_confs(side: Side, work: Path) -> dict[str, str]:
-    """Return what a job asks of its application: its confs, and its JARs."""
+    """Return what a job asks of its application: its confs, as far as it may, and its JARs."""
     if side.job is None:
         return {}
+    confs = {name: value for name, value in side.job.confs.items() if name not in OF_APPLICATION}
     jars = ",".join(map(str, side.job.jar_paths(_jobs_of(side.job, work))))
-    return {**side.job.confs, **({"spark.jars": jars} if jars else {})}
+    return {**confs, **({"spark.jars": jars} if jars else {})}

@@ -1,7 +1,7 @@
 """The cases of a check: two builds, the queries, and the input."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -9,6 +9,8 @@ from nexmark.config import Job
 from nexmark.engines import Build
 from nexmark_jobs.feature_release import feature_release
 
+SQL = "spark.sql."
+"""With this begin the confs that matter to a running query."""
 _BATCHES = 4
 #: Persons, auctions and bids come in cycles of 50: batches of whole cycles are generated fastest.
 _CYCLE = 50
@@ -27,6 +29,11 @@ class Side:
     build: Build
     confs: Mapping[str, str] = field(default_factory=dict)
     job: Job | None = None
+
+    def with_job(self, job: Job) -> "Side":
+        """Return the side with a job; of a conf that both have, the side's value counts."""
+        of_queries = {key: value for key, value in job.confs.items() if key.startswith(SQL)}
+        return replace(self, confs={**of_queries, **self.confs}, job=job)
 
     def same_program(self, other: "Side") -> bool:
         """Tell whether both sides run the same build, with the same job if there is one."""

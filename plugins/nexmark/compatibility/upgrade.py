@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nexmark.compatibility.cases import Input, Side, case_of_job, cases_of
+from nexmark.compatibility.cases import SQL, Input, Side, case_of_job, cases_of
 from nexmark.compatibility.check import check
 from nexmark.compatibility.results import RED, Compatibility, UpgradeClass, as_json, carried, matrix
 from nexmark.config import Job
@@ -25,7 +25,6 @@ from nexmark.reason import reason_of
 from nexmark_jobs.host.whole_files import write_whole
 from nexmark_jobs.redaction import is_secret
 
-_OF_QUERIES = "spark.sql."
 _UNFINISHED = "the check did not end; clear the task compatibility"
 
 
@@ -83,7 +82,7 @@ class Upgrade:
         of_queries = {
             name: value
             for name, value in given.items()
-            if name.startswith(_OF_QUERIES) and not is_secret(name, value)
+            if name.startswith(SQL) and not is_secret(name, value)
         }
         home = Path(deployment.spark_home)
         build = Build(deployment.build, deployment.spark_version, home, deployment.source)
