@@ -75,6 +75,6 @@ def test_only_what_spark_refuses_is_incompatible(
     direction = _Direction("forward", case, (side, side), ("a", "a"), tmp_path)
     first, second = direction.ids
     records = {first: {"state": "done"}, second: {"state": "failed", **record}}
-    restart = _restart(direction, records, tmp_path)
+    restart = _restart(direction, records)
     assert restart.outcome is outcome
     assert Compatibility(case, (None, None), None, restart).class_ is class_

@@ -132,6 +132,11 @@ def is_creep(chain: Chain | None, rules: Gate) -> bool:
     return bool(creeps(np.asarray(chain.shift), np.asarray(chain.deviation), rules))
 
 
+def says_enough(shift: float, noise: float | None) -> bool:
+    """Tell whether shift and noise of the first pairs are a link, without the other pairs."""
+    return bool(noise) and abs(shift) <= WILD * (noise or 0.0)
+
+
 def link_of(verdict: Verdict, teaches: bool = True, day: str = "") -> Link | None:
     """Return what a night says of its candidate; None where it compared nothing."""
     if verdict.shift is None or verdict.spread is None or not verdict.baseline_build:
@@ -140,7 +145,7 @@ def link_of(verdict: Verdict, teaches: bool = True, day: str = "") -> Link | Non
     if not deviation:
         of_pairs = math.sqrt(EFFICIENCY / max(verdict.pairs, 1)) * verdict.spread
         deviation = max(of_pairs, LEAST)
-    elif abs(shift) > WILD * deviation:
+    elif not says_enough(shift, deviation):
         shift, deviation = _fresh(verdict) or (shift, deviation)
     said = (verdict.night, verdict.build, verdict.baseline_build, shift, deviation, day, teaches)
     return Link(*said)
