@@ -49,7 +49,8 @@ def read_links(
         NightRow.candidate_conf.is_(None),
     )
     nights = session.execute(comparable.order_by(NightRow.started, NightRow.id)).all()
-    newest = newest_gates(session, [one.id for one in nights])
+    judged = None if queries is None or SUITE in queries else queries
+    newest = newest_gates(session, [one.id for one in nights], judged)
     filters = (
         VerdictRow.night_id.in_(newest),
         VerdictRow.gate_version.in_({*newest.values()}),
