@@ -1,7 +1,7 @@
 """Reads what nights measured of one build against another: the links of a chain of builds."""
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -63,8 +63,9 @@ def read_links(
     facts = {one.id: (one.build_id, one.teaches, f"{one.started:%Y-%m-%d}") for one in nights}
     by_night: dict[str, dict[str, Link | None]] = {one.id: {} for one in nights}
     incomplete: set[tuple[str, str, str]] = set()
-    rows = session.connection().execute(select(*_COLUMNS).where(*filters).order_by(VerdictRow.id))
-    for run, gate, query, by, baseline, shift, noise in rows.all():
+    wanted = select(*_COLUMNS).where(*filters).order_by(VerdictRow.id)
+    rows: Sequence[Any] = session.connection().execute(wanted).all()
+    for run, gate, query, by, baseline, shift, noise in rows:
         of_night = by_night[run]
         if gate != newest[run] or (by != metric and query in of_night):
             continue
