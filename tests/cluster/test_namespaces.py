@@ -152,7 +152,7 @@ def test_up_starts_a_killed_sshd_and_spares_the_rest_of_the_host(testbed: Testbe
         assert testbed.ssh(WORKER, "true").returncode == 255
         testbed.up()
         assert testbed.ssh(WORKER, "true").returncode == 0
-        assert process in testbed.processes(WORKER)
+        assert process.pid in [each.pid for each in testbed.processes(WORKER)]
         wait_for(lambda: not [p for p in testbed.processes(WORKER) if p.state == "Z"])
 
 
