@@ -304,9 +304,7 @@ def test_an_example_of_the_page_runs(
         re.sub("^(reference|expectations):.*", "", text, flags=re.M)
     )
     job = read_job(path.with_suffix(".yaml"))
-    for name, content in job.files().items():
-        (write / name).parent.mkdir(parents=True, exist_ok=True)
-        (write / name).write_bytes(content)
+    job.write(write)
     for conf, value in job.confs.items():
         spark.conf.set(conf, value)
     try:

@@ -52,11 +52,14 @@ class Upgrade:
         job, changed = self.jobs or (None, None)
         first = self._side(night, self.baseline, {}, job)
         second = self._side(night, self.candidate, night.candidate_conf, changed)
-        cases = cases_of(self.queries, (first.build, second.build)) if job is None else []
+        if self.jobs is None:
+            cases = cases_of(self.queries, (first.build, second.build))
+        else:
+            cases = [case_of_job(*self.jobs)]
         return check(
             first,
             second,
-            [case_of_job(job, changed)] if job and changed else cases,
+            cases,
             Input(size.events, size.tps),
             say,
             only_stateful=True,
