@@ -41,6 +41,7 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "night/timed_program.py": (1, TREE),
     "report/plain.py": (1, "JSON, whose shape depends on the model that is converted"),
     "report/vega_lite.py": (2, "a specification of Vega-Lite, and the data in it: JSON"),
+    "store/build_links.py": (1, COLUMNS),
     "store/query_history.py": (2, COLUMNS),
     "store/table_base.py": (1, JSON),
     "store/verdict_rows.py": (3, COLUMNS),
