@@ -6,7 +6,7 @@ Three nights that follow each other, since each has to clean up after the other:
 2. begins with the reap of that; each of its queries meets a fault, and the last host that is lost
    never comes back;
 3. begins with the reap of that; a disk is full in mid-query, and /tmp of a host all the time; it
-   ends green.
+   also runs a job over files of a person's own, and ends green.
 """
 
 from __future__ import annotations
@@ -22,9 +22,13 @@ from functools import partial
 import pytest
 
 from nexmark.config import KNOWN_QUERIES
+from nexmark.engines import Build
 from tests.cluster.nights import FollowedNight, Outcome, kill_process
 from tests.cluster.testbed import Testbed
-from tests.site import Site
+from tests.nights.files_job import FILES, ROWS, write_job
+from tests.nights.files_job import JOB as OWN_FILES
+from tests.nights.orders_job import write_jobs
+from tests.site import ENGINE, Site, run_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(3000)]
 
@@ -201,14 +205,23 @@ def faulty(site: Site, session_testbed: Testbed, killed: FollowedNight) -> Fault
 
 
 @pytest.fixture(scope="module")
-def last(site: Site, session_testbed: Testbed, faulty: Faulty) -> FollowedNight:
+def last(
+    site: Site,
+    session_testbed: Testbed,
+    faulty: Faulty,
+    tmp_path_factory: pytest.TempPathFactory,
+    engine_build: Callable[[str], Build],
+) -> FollowedNight:
     """The night after the loss; the disk is full while q5 runs, and is not when it is retried."""
+    files = tmp_path_factory.mktemp("files")
+    write_jobs(site.conf, files, engine_build(ENGINE), "secret")  # with the JAR of the job
+    write_job(site.conf, files / "spending")
     session_testbed.up()
     local = session_testbed.cluster.local_dir
     with (
         session_testbed.small_disk(WORKER, "3g", local),
         session_testbed.full_disk(LOST, "/tmp"),
-        FollowedNight(site, session_testbed, "q5") as night,
+        FollowedNight(site, session_testbed, "q5", OWN_FILES) as night,
     ):
         night.wait_running("q5-rep-1")
         session_testbed.fill_disk(WORKER, local)
@@ -281,6 +294,15 @@ def test_a_host_without_room_in_tmp(last: FollowedNight, record_property: Record
     found = last.outcomes()["q5"]
     record_property("outcome", told(found))
     assert found.status == "ok", found
+
+
+def test_a_job_over_own_files_is_proven_on_hosts(last: FollowedNight, site: Site) -> None:
+    """Its files are laid out here, and every host reads them."""
+    assert last.outcomes()[OWN_FILES].status == "ok"
+    with site.store() as store:
+        (row,) = store.repetitions(run_of(last.text), [OWN_FILES])
+    assert row.events == FILES * ROWS
+    assert last.line(rf"{OWN_FILES} verify: {row.output_rows} rows equal the reference")
 
 
 @pytest.mark.fault("the night after", outcome="reaps what the lost host had; green")

@@ -13,7 +13,7 @@ from nexmark.engines import Build
 from nexmark.engines.prerequisites import java_program
 from tests.applications.order_files import write_orders
 
-_SOURCES = Path(__file__).parents[1] / "applications"
+SOURCES = Path(__file__).parents[1] / "applications"
 APPLICATIONS = ("orders", "orders_jar")
 
 
@@ -22,7 +22,7 @@ def write_jobs(conf: Path, data: Path, build: Build, marker: str) -> None:
     source = write_orders(data / "orders")
     jobs = conf / "jobs"
     jobs.mkdir(exist_ok=True)
-    shutil.copy(_SOURCES / "orders.py", jobs)
+    shutil.copy(SOURCES / "orders.py", jobs)
     _write_jar(jobs / "orders.jar", data, build)
     script = {
         "main": "orders.py",
@@ -48,7 +48,7 @@ def _write_jar(jar: Path, work: Path, build: Build) -> None:
     classes = work / "classes"
     command = [java_program("javac"), "-J-XX:TieredStopAtLevel=1", "-nowarn", "-d", classes]
     spark = build.spark_home / "jars" / "*"
-    sources = [str(_SOURCES / name) for name in ("Orders.java", "PlusOne.java")]
+    sources = [str(SOURCES / name) for name in ("Orders.java", "PlusOne.java")]
     subprocess.run([*map(str, command), "-cp", str(spark), *sources], check=True)
     with zipfile.ZipFile(jar, "w") as archive:
         for path in classes.glob("*.class"):

@@ -1,6 +1,6 @@
 """A soak night through real Airflow and real Spark: what grows in the candidate turns it red.
 
-The candidate is a changed version of a job of a person's own, whose listener leaks.
+The candidate is a changed version of a job of a person's own, whose listener and batches leak.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ def build(spark, tables):
     return tables["bid"].select("auction", "bidder", "price")
 """
 #: Its listener keeps a buffer after each batch, starts a thread that does not end, and leaves a
-#: file open, all in the JVM of the driver.
+#: file open, all in the JVM of the driver. Its `foreachBatch` caches a frame and does not release
+#: it, and does more work in each batch than in the one before, both in the executors.
 LEAKING = """\
 from pyspark.sql.streaming import StreamingQueryListener
 
-BYTES = 200_000
+BYTES, ROWS, HASHES = 200_000, 20_000, 1_000
 
 
 class Keeper(StreamingQueryListener):
@@ -55,12 +56,20 @@ class Keeper(StreamingQueryListener):
 def build(spark, tables):
     spark.streams.addListener(Keeper(spark._jvm))
     return tables["bid"].select("auction", "bidder", "price")
+
+
+def each(rows, batch):
+    spark = rows.sparkSession
+    spark.range(batch * ROWS, (batch + 1) * ROWS).persist().count()
+    spark.range(batch * HASHES).selectExpr("max(sha2(CAST(id AS STRING), 256))").collect()
+    return rows
 """
 
 
-def write_job(directory: Path, program: str) -> None:
+def write_job(directory: Path, program: str, **keys: str) -> None:
     directory.mkdir(exist_ok=True)
     job = {"tables": "nexmark", "python": f"{JOB}.py:build", "reference": f"{JOB}.duckdb.sql"}
+    job |= keys
     (directory / f"{JOB}.yaml").write_text(yaml.safe_dump(job))
     (directory / f"{JOB}.duckdb.sql").write_text("SELECT auction, bidder, price FROM bid")
     (directory / f"{JOB}.py").write_text(program)
@@ -83,7 +92,7 @@ def site(
 def leaking(site: Site) -> subprocess.CompletedProcess[str]:
     write_job(site.conf / "jobs", STEADY)
     changed = site.home.parent / "changed"
-    write_job(changed, LEAKING)
+    write_job(changed, LEAKING, foreach_batch="each")
     return site.night("--candidate-job", str(changed))
 
 

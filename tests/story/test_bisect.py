@@ -1,10 +1,14 @@
-"""The first bad one of three commits is built, and found by nights that a scheduler runs."""
+"""The first bad one of three commits is built, and found by nights that a scheduler runs.
+
+They measure a job over files of a person's own.
+"""
 
 from __future__ import annotations
 
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 
 import pytest
@@ -12,8 +16,10 @@ import pytest
 from nexmark.airflow_site.api import TOKEN
 from nexmark.engines import Build
 from nexmark.store import open_store
-from tests.airflow_site import Airflow
+from tests.airflow_site import START_S, Airflow
 from tests.git_repository import GitRepository
+from tests.nights.files_job import JOB, write_job
+from tests.nights.orders_job import write_jobs
 from tests.site import ENGINE, NIGHT_TIMEOUT_S, Site
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.long]
@@ -48,9 +54,27 @@ def commits(site: Site, engine_build: Callable[[str], Build]) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def search(airflow: Airflow, site: Site, commits: list[str], results: str) -> str:
+def job(
+    site: Site, tmp_path_factory: pytest.TempPathFactory, engine_build: Callable[[str], Build]
+) -> str:
+    """The name of the job."""
+    files = tmp_path_factory.mktemp("files")
+    write_jobs(site.conf, files, engine_build(ENGINE), "secret")  # with the JAR of the job
+    write_job(site.conf, files / "spending")
+    return JOB
+
+
+@pytest.fixture(scope="module")
+def search(airflow: Airflow, site: Site, commits: list[str], job: str, results: str) -> str:
     """What `nexmark bisect` printed."""
-    command = [sys.executable, "-m", "nexmark.cli", "bisect", "--query", "q0", "--engine", ENGINE]
+    deadline = time.monotonic() + START_S
+    while not any(
+        task["task_id"].startswith(f"{job}.")
+        for task in airflow.ask("/api/v2/dags/nexmark_build/tasks")["tasks"]
+    ):
+        assert time.monotonic() < deadline, "Airflow has not read the DAG again"
+        time.sleep(2)
+    command = [sys.executable, "-m", "nexmark.cli", "bisect", "--query", job, "--engine", ENGINE]
     command += ["--repo", str(site.home.parent / "clone"), "--build-command", "sh build.sh"]
     command += ["--good", commits[0], "--bad", "main"]
     command += ["--workload", "tiny", "--cluster", "local", "--repetitions", str(PAIRS)]
@@ -70,7 +94,7 @@ def test_the_first_bad_commit_is_found(search: str, commits: list[str]) -> None:
     print(search)
     last = search.splitlines()[-1]
     assert last.startswith(f"first bad commit: {commits[1][:12]} Compile nothing, with 9")
-    assert "q0 is " in last
+    assert f"{JOB} is " in last
     assert "slower" in last
 
 

@@ -97,22 +97,27 @@ def _of_a_job(confs: Mapping[str, str]) -> Mapping[str, str]:
     return confs
 
 
-class JarFile(Model):
-    """A JAR of a job: where it is on this machine, and the hash of its content."""
+class JobFile(Model):
+    """A file that goes with a job as it is: its path on this machine, and its content's hash."""
 
     path: str
     sha256: str
 
     @classmethod
-    def of(cls, path: Path) -> "JarFile":
-        """Return what is known of a JAR; OSError if it cannot be read."""
+    def of(cls, path: Path) -> "JobFile":
+        """Return what is known of a file; OSError if it cannot be read."""
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256")
         return cls(path=str(path.absolute()), sha256=digest.hexdigest())
 
     def content(self) -> bytes:
         """Return its content; ConfigError for a file that is no longer what it was."""
-        return _unchanged(Path(self.path), self.sha256)
+        path = Path(self.path)
+        content = path.read_bytes() if path.is_file() else b""
+        if hashlib.sha256(content).hexdigest() != self.sha256:
+            problem = "is not what it was when the night was planned"
+            raise ConfigError(f"{display(path)}: {problem}; start the DAG run again")
+        return content
 
 
 class Job(Model):
@@ -139,7 +144,7 @@ class Job(Model):
         jar_files: where each of `jars` is, with its hash.
         reference_text: the content of `reference`.
         added: the content of `expectations`.
-        main_sha256: the hash of the script or the JAR of `application`.
+        main_file: the script or the JAR of `application`.
         input_sha256: the hash of the files of its own tables; '' until a night is planned.
     """
 
@@ -158,10 +163,10 @@ class Job(Model):
     expectations: FileName | None = None
     text: str = ""
     py_texts: tuple[str, ...] = ()
-    jar_files: tuple[JarFile, ...] = ()
+    jar_files: tuple[JobFile, ...] = ()
     reference_text: str = ""
     added: tuple[AddedExpectation, ...] = ()
-    main_sha256: str = ""
+    main_file: JobFile | None = None
     input_sha256: str = ""
 
     @model_validator(mode="after")
@@ -200,7 +205,8 @@ class Job(Model):
     def formulation(self) -> str:
         """The name of what it computes: a job that was changed is another formulation."""
         if self.application is not None:
-            kind, parts = "application", [self.main_sha256, self.application.model_dump()]
+            main = self.main_file.sha256 if self.main_file else ""
+            kind, parts = "application", [main, self.application.model_dump()]
         else:
             kind = "python" if self.python else "sql"
             parts = [self.text, self.py_texts, self.output_mode, self.key]
@@ -241,7 +247,8 @@ class Job(Model):
         ConfigError for a script or a JAR that is no longer what it was.
         """
         if self.application is not None:
-            return {f"{self.name}/{self.application.file_name}": self._main()}
+            assert self.main_file is not None
+            return {f"{self.name}/{self.application.file_name}": self.main_file.content()}
         described = {
             "name": self.name,
             "formulation": self.formulation,
@@ -289,25 +296,11 @@ class Job(Model):
         file = display(paths.conf_dir() / FOLDER / f"{self.name}.yaml")
         return f"{file}: input: {path} is not on this machine; correct the path"
 
-    def _main(self) -> bytes:
-        """Return the content of the script or of the JAR."""
-        assert self.application is not None
-        return _unchanged(paths.conf_dir() / FOLDER / self.application.main, self.main_sha256)
-
-
-def _unchanged(path: Path, sha256: str) -> bytes:
-    """Return the content of a file; ConfigError if it is no longer what it was."""
-    content = path.read_bytes() if path.is_file() else b""
-    if hashlib.sha256(content).hexdigest() != sha256:
-        problem = "is not what it was when the night was planned"
-        raise ConfigError(f"{display(path)}: {problem}; start the DAG run again")
-    return content
-
 
 #: Keys that the loader adds to what a person writes.
 _LOADED = (
     *("text", "py_texts", "jar_files", "reference_text", "added"),
-    *("main_sha256", "input_sha256"),
+    *("main_file", "input_sha256"),
 )
 
 
@@ -329,10 +322,10 @@ def read_job(path: Path) -> Job:
         data["tables"] = _tables(document)
     job = document.validated((), Job, data)
     if job.application is not None:
-        return job.model_copy(update={"main_sha256": _sha256_of_main(document, job.application)})
+        return job.model_copy(update={"main_file": _main_file(document, job.application)})
     key = "sql" if job.sql else "python"
     texts: dict[str, object] = {"text": _beside(document, key, job.file)}
-    texts["jar_files"] = tuple(JarFile.of(_file(document, "jars", name)) for name in job.jars)
+    texts["jar_files"] = tuple(JobFile.of(_file(document, "jars", name)) for name in job.jars)
     texts["py_texts"] = tuple(_beside(document, "py_files", name) for name in job.py_files)
     if job.python:
         _check_python(document, job)
@@ -367,13 +360,13 @@ def _tables(document: Document) -> Literal["nexmark"] | JobTables:
     return made
 
 
-def _sha256_of_main(document: Document, application: JobApplication) -> str:
+def _main_file(document: Document, application: JobApplication) -> JobFile:
+    """Return the script or the JAR of an application; ConfigError if it is missing."""
     path = document.path.parent / application.main
     if not path.is_file():
         problem = f"there is no file {display(path)}; write it, or correct the path"
         raise document.error(("application", "main"), problem)
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return JobFile.of(path)
 
 
 def _check_python(document: Document, job: Job) -> None:

@@ -122,13 +122,26 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def jars(name: str, say: Say) -> list[Path]:
-    """Return the jars of the set `name`, after fetching those that are missing.
+    """Return the jars of the set `name`; see `fetched`.
 
     Raises:
         KafkaError: A jar cannot be fetched, or has other bytes than its lock says.
     """
-    wanted = locked_jars(name)
-    directory = _directory(name)
+    return fetched(name, locked_jars(_lock(name)), _directory(name), say)
+
+
+def fetched(name: str, wanted: Sequence[Jar], directory: Path, say: Say) -> list[Path]:
+    """Return the paths of jars in a directory, after fetching all if one is missing.
+
+    Args:
+        name: What messages call the jars.
+        wanted: The jars, and all that they depend on.
+        directory: Where they go; it has all of them or none.
+        say: Called with a line before they are fetched.
+
+    Raises:
+        KafkaError: A jar cannot be fetched, or has other bytes than its lock says.
+    """
     check_path(directory, "NEXMARK_HOME")
     directory.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -140,13 +153,16 @@ def jars(name: str, say: Say) -> list[Path]:
     except TimeoutError:
         late = f"another process has been fetching them for {_LOCK_TIMEOUT_S:.0f} s"
         raise KafkaError(f"jars {name}: {late}; end it and try again") from None
-    return _files(name)
+    return [directory / jar.file_name for jar in wanted]
 
 
-def locked_jars(name: str) -> list[Jar]:
-    """Return the jars of the set `name`, as its lock lists them."""
-    lines = (_LOCKS / f"{name}.lock").read_text().splitlines()
-    return [Jar(*line.replace(":", " ").split()) for line in lines]
+def locked_jars(lock: Path) -> list[Jar]:
+    """Return the jars that a lock lists."""
+    return [Jar(*line.replace(":", " ").split()) for line in lock.read_text().splitlines()]
+
+
+def _lock(name: str) -> Path:
+    return _LOCKS / f"{name}.lock"
 
 
 def _directory(name: str) -> Path:
@@ -154,7 +170,7 @@ def _directory(name: str) -> Path:
 
 
 def _files(name: str) -> list[Path]:
-    return [_directory(name) / jar.file_name for jar in locked_jars(name)]
+    return [_directory(name) / jar.file_name for jar in locked_jars(_lock(name))]
 
 
 def _wrong(directory: Path, wanted: Sequence[Jar]) -> Jar | None:

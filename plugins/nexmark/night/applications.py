@@ -195,7 +195,7 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> R
         "confs": shown,
         "secret_confs": {**application.secret_confs, **secret},
         "java_class": program.java_class,
-        "job": run.query if run.query in night.jobs else None,
+        "job_file": night.job_file(arm, run.query) if night.is_application(run.query) else None,
     }
     return Repetition(
         application=application.model_copy(update=changes),

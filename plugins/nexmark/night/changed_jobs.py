@@ -9,29 +9,40 @@ from nexmark.errors import NexmarkError
 from nexmark.model import CANDIDATE_JOB
 
 _PARAM = "candidate_job"
+#: What two versions of an application have alike, so that their CPU time and rows can be compared.
+_ALIKE = ("input", "output", "ends")
 
 
 def changed_jobs(directory: str, jobs: Mapping[str, Job]) -> dict[str, Job]:
     """Return the jobs that have other files in a directory, by name, with these files.
+
+    The directory may have copies of other jobs, too: who changes one may have copied all.
 
     Args:
         directory: The directory with NAME.yaml and the files beside it.
         jobs: All jobs, as they are in `include/conf/jobs`.
 
     Raises:
-        NexmarkError: The directory has no job, a job as it is, one that reads other tables, or an
-            application.
+        NexmarkError: The directory has no changed job, or one that reads another input.
     """
     place = Path(directory).expanduser()
     if not (place.is_absolute() and place.is_dir()):
         problem = f"{directory} is no directory; give the absolute path of one"
         raise NexmarkError(f"{_PARAM}: {problem}")
-    changed = [name for name in jobs if (place / f"{name}.yaml").is_file()]
-    if not changed:
+    versions = {name: read_job(file) for name in jobs if (file := place / f"{name}.yaml").is_file()}
+    if not versions:
         known = ", ".join(f"{name}.yaml" for name in jobs) or "none, there is no job of your own"
         problem = f"{directory} has the file of no job in include/conf/jobs"
         raise NexmarkError(f"{_PARAM}: {problem}; the files would be {known}")
-    return {name: _changed(read_job(place / f"{name}.yaml"), jobs[name]) for name in changed}
+    changed = {
+        name: job for name, job in versions.items() if job.formulation != jobs[name].formulation
+    }
+    if not changed:
+        as_they_are = f"{', '.join(versions)} in {directory} compute what include/conf/jobs does"
+        raise NexmarkError(f"{_PARAM}: {as_they_are}; change one there")
+    for name, job in changed.items():
+        _check_same_input(job, jobs[name])
+    return changed
 
 
 def recorded(directory: str, jobs: Mapping[str, Job]) -> dict[str, str]:
@@ -42,14 +53,17 @@ def recorded(directory: str, jobs: Mapping[str, Job]) -> dict[str, str]:
     return {CANDIDATE_JOB: directory, **versions}
 
 
-def _changed(changed: Job, job: Job) -> Job:
+def _check_same_input(changed: Job, job: Job) -> None:
+    """Refuse a version that does not read and end as the job as it is."""
+    old, new = job.application, changed.application
     problem = ""
-    if changed.application is not None or job.application is not None:
-        problem = "is an application; run its two versions under two names"
+    if (old is None) != (new is None):
+        problem = "is an application in one version alone; both have to be one, or neither"
     elif changed.tables != job.tables:
         problem = "reads other tables than in include/conf/jobs; both versions need the same input"
-    elif changed.formulation == job.formulation:
-        problem = "is as in include/conf/jobs; change it, or leave it out"
+    elif old and new:
+        keys = [key for key in _ALIKE if getattr(old, key) != getattr(new, key)]
+        if keys:
+            problem = f"has another {keys[0]} than in include/conf/jobs; both need the same"
     if problem:
         raise NexmarkError(f"{_PARAM}: {job.name} {problem}")
-    return changed

@@ -81,14 +81,16 @@ def make_night(
     for name, job in jobs.items():
         _check_kind(name, job, workload)
     candidate_jobs = {
-        name: job.model_copy(update={"input_sha256": jobs[name].input_sha256})
+        name: to_plan(job).model_copy(update={"input_sha256": jobs[name].input_sha256})
         for name, job in changed.items()
         if name in jobs
     }
     candidate, against = _candidate(asked), asked.against
     cluster = pick("cluster", asked.cluster or config.cluster_of(engine_config), config.clusters)
-    is_changed = bool(candidate_jobs) and kind_of(workload).runs_own_inputs
-    span = workload.compatibility or (Span() if asked.compatibility or is_changed else None)
+    is_checked = kind_of(workload).runs_own_inputs and any(
+        job.application is None for job in candidate_jobs.values()
+    )
+    span = workload.compatibility or (Span() if asked.compatibility or is_checked else None)
     return Night(
         dag_id=dag_id,
         run_id=run_id,

@@ -13,6 +13,7 @@ from nexmark import config
 from nexmark.cluster import SparkCluster, open_cluster
 from nexmark.config import BuildSource, paths
 from nexmark.config.fields import Model
+from nexmark.config.own_jobs import FOLDER
 from nexmark.errors import NexmarkError
 from nexmark.home import write_text
 from nexmark.model import ARMS, Arm, Mode, RunKey
@@ -133,6 +134,12 @@ class Night(Model):
     def job_of(self, arm: str, query: str) -> config.Job | None:
         """Return the job that an arm runs as `query`; None for a query of Nexmark."""
         return self.job_of_candidate(query) if arm == Arm.CANDIDATE else self.jobs.get(query)
+
+    def job_file(self, arm: str, query: str) -> Path:
+        """Return the file of the version of a job that an arm runs."""
+        is_changed = arm == Arm.CANDIDATE and query in self.candidate_jobs
+        beside = Path(self.candidate_job).expanduser() if is_changed else paths.conf_dir() / FOLDER
+        return beside / f"{query}.yaml"
 
     def compares_verified_arms(self, query: str) -> bool:
         """Tell whether the baseline's rows say what is right: of a job without a reference."""

@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from nexmark.config import load, profile_path
+from nexmark.config.document import display
 from nexmark.config.load import conf_entries
+from nexmark.config.own_jobs import read_job
 from nexmark.errors import NexmarkError
 from nexmark.home import write_private
 from nexmark.night.submission import SparkApplication
@@ -71,20 +73,19 @@ def profile_confs(profile: str) -> dict[str, str]:
 
 def _secrets(application: SparkApplication, planned: Mapping[str, str]) -> dict[str, str]:
     """Return the secrets behind the fingerprints in the confs of an engine, and of a job."""
-    config = load()
-    engine, job = config.engines.get(application.engine), config.jobs.get(application.job or "")
+    engine, file = load().engines.get(application.engine), application.job_file
+    job = read_job(file) if file and file.is_file() else None
     of_job = job.application.confs if job and job.application else {}
     known = {**(engine.conf if engine else {}), **of_job}
     confs = {name: known.get(name, "") for name in planned}
     now = fingerprinted(confs)
     for name, value in planned.items():
         if now.get(name) != value:
-            file = f"jobs/{application.job}.yaml" if name in of_job else "engines.yaml"
-            whose = application.job if name in of_job else application.engine
-            raise NexmarkError(
-                f"include/conf/{file}: {name} of {whose} is not what it was when the night "
-                "was planned; start the DAG run again"
-            )
+            where, whose = "include/conf/engines.yaml", application.engine
+            if file and job and name in of_job:
+                where, whose = display(file), job.name
+            problem = f"{name} of {whose} is not what it was when the night was planned"
+            raise NexmarkError(f"{where}: {problem}; start the DAG run again")
     return confs
 
 

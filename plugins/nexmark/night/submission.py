@@ -32,7 +32,7 @@ class SparkApplication(Model):
         label: what messages, its checkpoint and Spark's master call it.
         program: the path of the program.
         java_class: the main class of a JAR.
-        job: the job of a person's own that has secrets of its own, if it is one.
+        job_file: the file of a person's own application that it runs, whose confs may have secrets.
         profile: the conf profile, whose properties file it gets.
         confs: more Spark confs, which all may see.
         secret_confs: fingerprints; what stands behind them is put into a file below `private`.
@@ -54,7 +54,7 @@ class SparkApplication(Model):
     engine: str
     private: Path
     java_class: str | None = None
-    job: str | None = None
+    job_file: Path | None = None
 
     @property
     def name(self) -> str:

@@ -176,7 +176,7 @@ def _wrong(
     runs = [run for run in results if run.arm != Arm.SLOWED]
     problems: dict[Run, str] = {}
     outputs = {run: ResultOutput.model_validate(results[run]) for run in runs}
-    for same in grouped(runs, lambda run: _same_rows(night, outputs[run])).values():
+    for same in grouped(runs, lambda run: _same_rows(night, query, outputs[run])).values():
         first = outputs[same[0]]
         expected = _verified(night, query, first, verification)
         expected = expected or _accepted(night, query, first, store)
@@ -185,14 +185,15 @@ def _wrong(
     return problems
 
 
-def _same_rows(night: Night, output: ResultOutput) -> str:
+def _same_rows(night: Night, query: str, output: ResultOutput) -> str:
     """Return what repetitions have alike that have to put out the same rows.
 
-    Two formulations may put out their rows differently, unless each row comes out once and a person
-    has asked whether the change of a job keeps its rows.
+    Two formulations may put out their rows differently, unless each row comes out once (in append
+    mode, or in the output that an application names) and a person has asked whether the change of
+    a job keeps its rows.
     """
-    is_one_question = night.candidate_job and output.output_mode == "append"
-    return "" if is_one_question else output.formulation
+    is_whole = output.output_mode == "append" or night.is_application(query)
+    return "" if night.candidate_job and is_whole else output.formulation
 
 
 def _events(night: Night, query: str, produced: Mapping[Run, Produced]) -> int | None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from nexmark.config import ConfigError, load, load_jobs
+from nexmark.errors import NexmarkError
 from nexmark.night.kinds import kind_for
+from nexmark.night.kinds.own import current
 from nexmark.night.machine_problems import find_problems
 from nexmark.night.make_night import make_night
 from nexmark.night.night_plan import Night
@@ -84,6 +87,57 @@ def test_the_conf_of_a_night_that_tests_it_goes_before_that_of_the_application(c
         for arm in ("candidate", "baseline")
     )
     assert (candidate[name], baseline[name]) == ("5", "3")
+
+
+@pytest.fixture
+def changed(conf: Path, tmp_path: Path) -> Path:
+    """The directory of a version of the application with another script and another secret."""
+    write(conf)
+    directory = tmp_path / "changed"
+    shutil.copytree(conf / "jobs", directory)
+    (directory / "orders.py").write_text("print('another')\n")
+    (directory / "orders.yaml").write_text(SCRIPT.replace("hunter3hunter3", "hunter4hunter4"))
+    return directory
+
+
+def test_two_versions_are_compared_each_with_its_file_and_its_secrets(
+    conf: Path, changed: Path
+) -> None:
+    params = {"queries": "orders", "workload": "compare", "candidate_job": str(changed)}
+    night = planned(conf, **params)
+    assert "hunter" not in night.model_dump_json()
+    assert night.compatibility is None  # nobody else can stop it between two batches
+    candidate, baseline = (
+        Run(query="orders", number=1, arm=arm) for arm in ("candidate", "baseline")
+    )
+    secret = "spark.hadoop.fs.s3a.secret.key"
+    assert current(night, candidate).confs[secret] == "hunter4hunter4"
+    assert current(night, baseline).confs[secret] == "hunter3hunter3"
+    assert night.job_file("candidate", "orders") == changed / "orders.yaml"
+    job = night.job_of_candidate("orders")
+    assert job is not None
+    assert job.files() == {"orders/orders.py": b"print('another')\n"}
+    assert night.jobs["orders"].files() == {"orders/orders.py": b"print('a script')\n"}
+    (changed / "orders.yaml").write_text(SCRIPT)
+    with pytest.raises(NexmarkError, match=r"changed/orders.yaml: orders is not what it was when"):
+        current(night, candidate)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ("/data/orders", "/data/others", "input"),
+        ("large: json", "large: csv", "output"),
+        ("when the input is read", "itself", "ends"),
+    ],
+)
+def test_two_versions_read_write_and_end_alike(
+    conf: Path, changed: Path, old: str, new: str, key: str
+) -> None:
+    (changed / "orders.yaml").write_text(SCRIPT.replace(old, new))
+    said = f"candidate_job: orders has another {key} than in include/conf/jobs; both need the same"
+    with pytest.raises(NexmarkError, match=said):
+        planned(conf, queries="orders", candidate_job=str(changed))
 
 
 def test_another_script_or_other_arguments_are_another_formulation(conf: Path) -> None:

@@ -66,21 +66,38 @@ def test_a_night_records_which_version_it_tried(conf: Path, changed: Path) -> No
 @pytest.mark.parametrize(
     ("sql", "text", "said"),
     [
-        ("SELECT 1 FROM bid", YAML, "candidate_job: busy is as in include/conf/jobs; change it"),
+        (
+            "SELECT 1 FROM bid",
+            YAML,
+            "candidate_job: busy in .* compute what include/conf/jobs does; change one there",
+        ),
         (
             "SELECT 2 FROM a",
             "tables: {a: {files: a.csv}}\nsql: busy.sql\n",
             "candidate_job: busy reads other tables than in include/conf/jobs; both",
         ),
-        ("", "application: {main: busy.sql.py, ends: itself}\n", r"busy.sql.py|is an application"),
+        (
+            "SELECT 1",
+            "application: {main: script.py, ends: itself}\n",
+            "candidate_job: busy is an application in one version alone; both have to be one",
+        ),
     ],
 )
 def test_what_cannot_be_compared_is_refused(
     conf: Path, changed: Path, sql: str, text: str, said: str
 ) -> None:
     write(changed, sql, text)
+    (changed / "script.py").write_text("print()\n")
     with pytest.raises(NexmarkError, match=said):
         make_night(load(conf), ENGINE, "d", "r", {"candidate_job": str(changed)})
+
+
+def test_copies_of_other_jobs_are_left_out(conf: Path, changed: Path) -> None:
+    for directory in (conf / "jobs", changed):
+        (directory / "quiet.yaml").write_text(YAML.replace("busy", "quiet"))
+        (directory / "quiet.sql").write_text("SELECT 1 FROM person")
+    night = make_night(load(conf), ENGINE, "d", "r", {"candidate_job": str(changed)})
+    assert (night.queries, set(night.candidate_jobs)) == (("busy",), {"busy"})
 
 
 def test_a_directory_without_jobs_names_the_files_that_it_lacks(

@@ -17,8 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nexmark.config import Job, load_jobs
+from nexmark.config import Job
 from nexmark.config.application_models import INPUT_READ, JobApplication, filled
+from nexmark.config.document import display
+from nexmark.config.own_jobs import read_job
 from nexmark.errors import NexmarkError
 from nexmark.model import Arm
 from nexmark.night.kinds.bounded import Bounded
@@ -89,7 +91,7 @@ class OwnApplication(Bounded):
 
     def program(self, night: Night, run: Run) -> JobProgram:
         """Return the application; in place of a secret argument is its fingerprint."""
-        application = planned(night, run.query)
+        application = planned(night, run)
         places = Places.of(night, run, application)
         arguments = map(places.fill, application.args)
         return JobProgram(
@@ -103,7 +105,7 @@ class OwnApplication(Bounded):
 
         The confs of the candidate alone go before them: such a night tests these.
         """
-        application = planned(night, run.query)
+        application = planned(night, run)
         places = Places.of(night, run, application)
         idle = {_IDLE_INTERVAL: str(_IDLE_MS)} if application.ends == INPUT_READ else {}
         tested = night.candidate_conf if run.cluster_arm == Arm.CANDIDATE else {}
@@ -117,7 +119,7 @@ class OwnApplication(Bounded):
 
     def directories(self, night: Night, run: Run) -> tuple[Path, ...]:
         """Return the directory of checkpoint and output."""
-        return (Places.of(night, run, planned(night, run.query)).directory,)
+        return (Places.of(night, run, planned(night, run)).directory,)
 
     def run(
         self,
@@ -132,7 +134,7 @@ class OwnApplication(Bounded):
         from nexmark.measure.streaming_log import StreamingLog
 
         run, directory = submission.run, submission.directory
-        application = current(night, run.query)
+        application = current(night, run)
         places = Places.of(night, run, application)
         arguments = [places.fill(argument) for argument in application.args]
         submit, log = ready(arguments, {}), StreamingLog()
@@ -148,7 +150,7 @@ class OwnApplication(Bounded):
                     raise
         following.check()
         result = log.result(run.query, night.conf_profile, load_key(), application.batches)
-        result["formulation"] = night.jobs[run.query].formulation
+        result["formulation"] = _job(night, run).formulation
         if application.output:
             rows = written_rows(places.output, application.output)
             result |= {"output_rows": rows.rows, "digest": rows.digest, "digest_kind": DIGEST_KIND}
@@ -165,21 +167,29 @@ def to_plan(job: Job) -> Job:
     return job.model_copy(update={"application": application.model_copy(update=hidden)})
 
 
-def planned(night: Night, query: str) -> JobApplication:
-    """Return an application as the night was planned with it, without its secrets."""
-    application = night.jobs[query].application
+def planned(night: Night, run: Run) -> JobApplication:
+    """Return the application that the night planned for an arm, without its secrets."""
+    application = _job(night, run).application
     assert application is not None
     return application
 
 
-def current(night: Night, query: str) -> JobApplication:
+def current(night: Night, run: Run) -> JobApplication:
     """Return an application as it is now, with its secrets; NexmarkError if it was changed."""
-    job = load_jobs().get(query)
-    if job is None or to_plan(job) != night.jobs[query]:
-        problem = f"{query} is not what it was when the night was planned"
-        raise NexmarkError(f"include/conf/jobs/{query}.yaml: {problem}; start the DAG run again")
+    file = night.job_file(run.cluster_arm, run.query)
+    job = read_job(file) if file.is_file() else None
+    if job is None or to_plan(job) != _job(night, run):
+        problem = f"{run.query} is not what it was when the night was planned"
+        raise NexmarkError(f"{display(file)}: {problem}; start the DAG run again")
     assert job.application is not None
     return job.application
+
+
+def _job(night: Night, run: Run) -> Job:
+    """Return the version of the application that an arm runs."""
+    job = night.job_of(run.cluster_arm, run.query)
+    assert job is not None
+    return job
 
 
 @dataclass(frozen=True)
