@@ -238,6 +238,10 @@ LOOKS_CHANGED = CONFIRMED | {Value.SUSPECT}
 """The values of a query that has changed, or seems to have: it gets flame graphs."""
 
 
+LEFT_OPEN = frozenset({Value.UNDECIDED, Value.SUSPECT})
+"""The values of a query that more pairs of the same two builds would decide."""
+
+
 def is_red(
     value: str, ratio: float | None, *, decides: bool = True, accepted: bool = False
 ) -> bool:

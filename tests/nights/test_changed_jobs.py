@@ -30,8 +30,8 @@ LOOP = "size(filter(sequence(1, 10000 + CAST(amount AS INT)), number -> number <
 
 
 @pytest.fixture(scope="module")
-def changed(site: Site, accepted: Night, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of all jobs, two of them slower; the night that is accepted is none of its pairs."""
+def changed(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of all jobs, two of them slower."""
     directory = tmp_path_factory.mktemp("changed") / "jobs"
     shutil.copytree(site.conf / "jobs", directory)
     for name, (old, new) in SLOWER.items():

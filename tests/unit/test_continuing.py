@@ -73,7 +73,7 @@ def night(
 def test_what_is_undecided_goes_on_against_the_same_build(
     ran: Ran, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = night(q0=Value.OK, q5=Value.UNDECIDED, q7=Value.UNDECIDED, q9=Value.UNDECIDED)
+    run = night(q0=Value.OK, q5=Value.UNDECIDED, q7=Value.SUSPECT, q9=Value.UNDECIDED)
     assert main(["build", "--continue", run, "--minutes", "20"]) == 0
     ((dag, engine, params),) = ran
     assert (dag, engine) == (BUILD_DAG_ID, "spark-4.3.0")

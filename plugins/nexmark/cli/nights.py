@@ -9,7 +9,7 @@ import typer
 from nexmark.cli import shared_options as option
 from nexmark.config import BUILD_DAG_ID, Config, load, paths, pick
 from nexmark.errors import NexmarkError
-from nexmark.model import CANDIDATE_JOB, MIN_PAIRS, SUITE, Mode, Value, query_name
+from nexmark.model import CANDIDATE_JOB, LEFT_OPEN, MIN_PAIRS, SUITE, Mode, query_name
 from nexmark.night.params import NightParams, RolloutParams, help_of
 from nexmark.people import process_user, signed
 from nexmark.terminal import INTERRUPTED, show_line
@@ -213,7 +213,7 @@ def _undecided(run: str, context: typer.Context) -> tuple[str, dict[str, Any]]:
         left = {
             verdict.query: verdict
             for verdict in store.verdicts(night.id)
-            if verdict.decides and verdict.value is Value.UNDECIDED and verdict.query != SUITE
+            if verdict.decides and verdict.value in LEFT_OPEN and verdict.query != SUITE
         }
         undecided = {query: verdict.baseline_build for query, verdict in left.items()}
         asked = query_names(context.params["queries"])

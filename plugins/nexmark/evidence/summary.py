@@ -204,7 +204,9 @@ def _next(night: NightRow, rows: Sequence[Row], suite: Verdict | None) -> str:
     if missing := [row.query for row in _with(rows, Value.MISSING) if row.red]:
         return f"Next: read the log of {missing[0]}'s failed task, put it right, clear the task."
     if suspect := [row for row in rows if row.red and row.value == Value.SUSPECT]:
-        return f"Next: read why {suspect[0].query} was not measured on, clear `round_2`."
+        if suspect[0].metric == GROWTH:
+            return f"Next: read why {suspect[0].query} was not measured on, clear `round_2`."
+        return f"Next: measure {_names(suspect)} again: nexmark build --continue '{night.id}'"
     if suite is not None and suite.red and not _with(rows, Value.REGRESSION):
         return f"Next: look at the largest ratios above; if it is meant to be so: {accept}"
     if slower := [row for row in rows if row.red and row.value == Value.REGRESSION]:

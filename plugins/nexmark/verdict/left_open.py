@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import islice, takewhile
 from typing import NamedTuple, TypeVar
 
-from nexmark.model import SUITE, Basis, Value
+from nexmark.model import LEFT_OPEN, SUITE, Basis, Value
 from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair
 from nexmark.verdict.verdict import Verdict
 
@@ -22,15 +22,15 @@ _Kept = TypeVar("_Kept")
 
 
 def still_open(nights: Iterable[tuple[Value | None, _Kept]]) -> list[_Kept]:
-    """Return what the newest nights of two builds left undecided.
+    """Return what the newest nights of two builds left undecided, or as a suspect.
 
     A decision in between ends what adds up, and so does a night without a verdict.
 
     Args:
         nights: The verdict of one query in each night, with what is kept of it; the newest first.
     """
-    undecided = takewhile(lambda night: night[0] is Value.UNDECIDED, nights)
-    return [kept for _, kept in islice(undecided, ADDED_UP)]
+    open_ = takewhile(lambda night: night[0] in LEFT_OPEN, nights)
+    return [kept for _, kept in islice(open_, ADDED_UP)]
 
 
 class _Compared(NamedTuple):

@@ -384,8 +384,10 @@ def _judged(
         value, way = (Value.REGRESSION, "slower") if side > 0 else (Value.FASTER, "faster")
         later = f"{pairs}, {verdict.fresh_pairs} of them after the first round"
         return replace(verdict, value=value, reason=f"{way}: {_size(verdict)} in {later}")
-    if beyond and final.goes_on[place] and verdict.fresh_pairs < MIN_FRESH_PAIRS:
-        way = "slower" if beyond > 0 else "faster"
+    shown = float(final.lo[place]) > math.log1p(rules.matters)
+    unconfirmed = final.goes_on[place] and verdict.fresh_pairs < MIN_FRESH_PAIRS
+    if unconfirmed and (beyond or shown):
+        way = "faster" if beyond < 0 else "slower"
         later = f"{verdict.fresh_pairs} of them after the first round"
         reason = f"{way}? {_size(verdict)} in {pairs}, {later}; {MIN_FRESH_PAIRS} have to show it"
         return replace(verdict, value=Value.SUSPECT, reason=reason)

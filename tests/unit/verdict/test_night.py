@@ -54,6 +54,15 @@ class TestValues:
         assert (found.value, found.red) == (Value.SUSPECT, True)
         assert "in 5 pairs, 0 of them after the first round; 4 have to show it" in found.reason
 
+    def test_an_interval_beyond_what_matters_is_never_undecided(self) -> None:
+        """The first look asks for more than an interval shows, where pairs differ much."""
+        measured = pairs([2.1, 2.3, 2.6, 3.0, 3.3])
+        first = with_query(night(), "q5", pairs=measured)
+        (found,) = (one for one in judge_night(first, [], rules()) if one.key == ("q5", CPU))
+        assert found.lo > 1.5
+        assert (found.value, found.red) == (Value.SUSPECT, True)
+        assert "slower? ratio 2.6" in found.reason
+
     def test_three_pairs_of_a_second_round_confirm_nothing(self) -> None:
         """Three that agree are chance once in eight."""
         found = verdict(tonight(1.12, 1.12, fresh_count=3))
