@@ -208,6 +208,17 @@ class TestLines:
         after = make_report(store, made.run).lines[2]
         assert f"q5, about {3 * further} minutes: nexmark build" in after
 
+    def test_a_suspect_is_measured_again(self, store: Store, tmp_path: Path) -> None:
+        made = paired(queries=["q5"], directory=tmp_path)
+        store.record_night(made)
+        validate(store, made.run, made.queries)
+        for pair in (1, 2, 3):
+            record_pair(store, made.run, "q5", pair, candidate=25 + pair / 10, baseline=10)
+        judge_paired(store, made.run)
+        what, _, after = make_report(store, made.run).lines[:3]
+        assert what.startswith("NIGHT FAILED: 1 suspect (q5); ")
+        assert after == f"Next: measure q5 again: nexmark build --continue '{made.run}'"
+
     def test_a_green_night_has_nothing_to_do(self, store: Store) -> None:
         judged(store)
         store.accept(RUN, "ada", "right")
