@@ -1,14 +1,14 @@
 """Reads what nights measured of one build against another: the links of a chain of builds."""
 
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from nexmark.model import FALLS_BACK, SUITE, Mode
 from nexmark.store.table_rows import NightRow, VerdictRow
-from nexmark.store.verdict_rows import newest_gates, select_verdicts, verdict_of
+from nexmark.store.verdict_rows import select_verdicts, verdict_of
 
 if TYPE_CHECKING:
     from nexmark.verdict.baseline_chain import Link
@@ -25,8 +25,59 @@ _COLUMNS = (
 """What most links are made of."""
 
 
+class _Judgement(NamedTuple):
+    """Which verdicts of a night count: those of its newest ``gate``; ``last`` is the newest id."""
+
+    gate: int
+    last: int
+
+
+class _Facts(NamedTuple):
+    """What a link says of its night."""
+
+    build: str
+    teaches: bool
+    day: str
+
+
+_OfNight: TypeAlias = "dict[str, Link | None]"
+"""The links of a night by query; None where its verdict is no link."""
+
+
+class KeptLinks:
+    """The links of past nights, kept: they stay the same until a gate judges the night again.
+
+    Then its verdicts have other ids. Only the ids of the newest verdicts may come again, so the
+    night that has them is not kept.
+    """
+
+    def __init__(self) -> None:
+        """Keep nothing yet."""
+        self._nights: dict[tuple[str, str], tuple[_Judgement, _OfNight]] = {}
+
+    def known(self, metric: str, judged: Mapping[str, _Judgement]) -> dict[str, _OfNight]:
+        """Return the links of the nights that are kept as they were judged last."""
+        kept = ((night, self._nights.get((night, metric))) for night in judged)
+        return {night: one[1] for night, one in kept if one and one[0] == judged[night]}
+
+    def keep(
+        self, metric: str, judged: Mapping[str, _Judgement], links: Mapping[str, _OfNight]
+    ) -> None:
+        """Keep the links of nights, and forget the newest one."""
+        newest = max((one.last for one in judged.values()), default=0)
+        for night, one in judged.items():
+            if one.last == newest:
+                self._nights.pop((night, metric), None)
+            else:
+                self._nights[night, metric] = one, links[night]
+
+
 def read_links(
-    session: Session, night: NightRow, metric: str, queries: Collection[str] | None = None
+    session: Session,
+    night: NightRow,
+    metric: str,
+    queries: Collection[str] | None = None,
+    kept: KeptLinks | None = None,
 ) -> "dict[str, list[Link]]":
     """Return the links by query, up to a night and with this night, oldest first.
 
@@ -39,9 +90,8 @@ def read_links(
         night: The last night of the chain.
         metric: The metric of the verdicts; a night without it gives the one that it falls back to.
         queries: The queries to read; None for all, without the suite.
+        kept: What earlier calls on this database have read; None to read everything.
     """
-    from nexmark.verdict.baseline_chain import WILD, Link, link_of, says_enough
-
     columns = select(NightRow.id, NightRow.build_id, NightRow.teaches, NightRow.started)
     comparable = columns.where(
         night.is_comparable(),
@@ -49,25 +99,79 @@ def read_links(
         NightRow.candidate_conf.is_(None),
     )
     nights = session.execute(comparable.order_by(NightRow.started, NightRow.id)).all()
-    judged = None if queries is None or SUITE in queries else queries
-    newest = newest_gates(session, [one.id for one in nights], judged)
+    facts = {one.id: _Facts(one.build_id, one.teaches, f"{one.started:%Y-%m-%d}") for one in nights}
+    if queries is None:
+        judged = _judgements(session, facts, None)
+        known = kept.known(metric, judged) if kept else {}
+        left = {run: one for run, one in judged.items() if run not in known}
+        by_night = known | _read(session, facts, metric, None, left)
+        if kept:
+            kept.keep(metric, judged, by_night)
+    else:
+        judged = _judgements(session, facts, None if SUITE in queries else queries)
+        by_night = _read(session, facts, metric, queries, judged)
+    links: dict[str, list[Link]] = {}
+    for run in facts:
+        for query, link in by_night.get(run, {}).items():
+            if link is not None:
+                links.setdefault(query, []).append(link)
+    return links
+
+
+def _judgements(
+    session: Session, runs: Collection[str], queries: Collection[str] | None
+) -> dict[str, _Judgement]:
+    """Return by which verdicts nights are judged; nights without any are left out.
+
+    Args:
+        session: The session to read with.
+        runs: The ids of the nights.
+        queries: The only queries whose verdicts are looked at: a gate judges all queries of a
+            night, but a suite only if enough of them were compared. None for all verdicts.
+    """
+    newest = select(VerdictRow.night_id, func.max(VerdictRow.gate_version), func.max(VerdictRow.id))
+    newest = newest.where(VerdictRow.night_id.in_(runs)).group_by(VerdictRow.night_id)
+    if queries is not None:
+        newest = newest.where(VerdictRow.query.in_(queries))
+    return {run: _Judgement(gate, last) for run, gate, last in session.execute(newest)}
+
+
+def _read(
+    session: Session,
+    facts: Mapping[str, _Facts],
+    metric: str,
+    queries: Collection[str] | None,
+    judged: Mapping[str, _Judgement],
+) -> dict[str, _OfNight]:
+    """Return the links of the nights in ``judged`` by night; see ``read_links``.
+
+    Args:
+        session: The session to read with.
+        facts: What links say of their nights.
+        metric: The metric of the verdicts.
+        queries: The queries; None for all, without the suite.
+        judged: Which verdicts of each night count.
+    """
+    from nexmark.verdict.baseline_chain import WILD, Link, link_of, says_enough
+
+    by_night: dict[str, _OfNight] = {run: {} for run in judged}
+    if not judged:
+        return by_night
     filters = (
-        VerdictRow.night_id.in_(newest),
-        VerdictRow.gate_version.in_({*newest.values()}),
+        VerdictRow.night_id.in_(judged),
+        VerdictRow.gate_version.in_({one.gate for one in judged.values()}),
         VerdictRow.metric.in_((metric, FALLS_BACK.get(metric, metric))),
         VerdictRow.mode == Mode.PAIRED,
         VerdictRow.shift.is_not(None),
         VerdictRow.baseline_build.is_not(None),
         VerdictRow.query != SUITE if queries is None else VerdictRow.query.in_(queries),
     )
-    facts = {one.id: (one.build_id, one.teaches, f"{one.started:%Y-%m-%d}") for one in nights}
-    by_night: dict[str, dict[str, Link | None]] = {one.id: {} for one in nights}
     incomplete: set[tuple[str, str, str]] = set()
     wanted = select(*_COLUMNS).where(*filters).order_by(VerdictRow.id)
     rows: Sequence[Any] = session.connection().execute(wanted).all()
     for run, gate, query, by, baseline, shift, noise in rows:
         of_night = by_night[run]
-        if gate != newest[run] or (by != metric and query in of_night):
+        if gate != judged[run].gate or (by != metric and query in of_night):
             continue
         if says_enough(shift, noise):
             build, teaches, day = facts[run]
@@ -81,12 +185,7 @@ def read_links(
         for row in session.execute(select_verdicts().where(*filters, alone)):
             verdict = verdict_of(row, row.build_id)
             key = (verdict.night, verdict.query, verdict.metric)
-            if verdict.gate_version == newest[verdict.night] and key in incomplete:
-                _, teaches, day = facts[verdict.night]
-                by_night[verdict.night][verdict.query] = link_of(verdict, teaches, day)
-    links: dict[str, list[Link]] = {}
-    for of_night in by_night.values():
-        for query, link in of_night.items():
-            if link is not None:
-                links.setdefault(query, []).append(link)
-    return links
+            if verdict.gate_version == judged[verdict.night].gate and key in incomplete:
+                of = facts[verdict.night]
+                by_night[verdict.night][verdict.query] = link_of(verdict, of.teaches, of.day)
+    return by_night

@@ -16,7 +16,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session, defer
 from nexmark.errors import suggest
 from nexmark.model import ARMS, FIRST_ROUND, LATEST, Arm, Status, Value, grouped
 from nexmark.store import gate_rows
-from nexmark.store.build_links import read_links
+from nexmark.store.build_links import KeptLinks, read_links
 from nexmark.store.connecting import snapshot
 from nexmark.store.export import export
 from nexmark.store.query_history import QueryHistory, read_history
@@ -63,6 +63,7 @@ class Reader:
         """Keep an engine whose database has the schema of this package."""
         self._engine = engine
         self._moment: Session | None = None
+        self._links = KeptLinks()
 
     def close(self) -> None:
         """Close all connections."""
@@ -279,7 +280,7 @@ class Reader:
     ) -> "dict[str, list[Link]]":
         """Return what was measured of one build against another up to a run; see ``read_links``."""
         with self.reading() as session:
-            return read_links(session, self._known(session, run), metric, queries)
+            return read_links(session, self._known(session, run), metric, queries, self._links)
 
     def build(self, build: str) -> BuildRow:
         """Return a build by its id; StoreError if it is not recorded."""

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, func, select, tuple_
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import aliased
 
 from nexmark.model import Mode
 from nexmark.store.table_rows import NightRow, VerdictRow
@@ -119,24 +119,3 @@ def of_newest_gate(runs: Collection[str]) -> ColumnElement[bool]:
         .group_by(VerdictRow.night_id)
     )
     return tuple_(VerdictRow.night_id, VerdictRow.gate_version).in_(newest)
-
-
-def newest_gates(
-    session: Session, runs: Collection[str], queries: Collection[str] | None = None
-) -> dict[str, int]:
-    """Return the newest version of the gate that judged each run; runs without one are left out.
-
-    With it, a caller drops the verdicts of other versions itself. For the verdicts on hundreds of
-    runs, this takes half the time of ``of_newest_gate``.
-
-    Args:
-        session: The session to read with.
-        runs: The ids of the nights.
-        queries: The only queries whose verdicts are looked at: a gate judges all queries of a
-            night, but a suite only if enough of them were compared. None for all verdicts.
-    """
-    newest = select(VerdictRow.night_id, func.max(VerdictRow.gate_version).label("gate"))
-    newest = newest.where(VerdictRow.night_id.in_(runs)).group_by(VerdictRow.night_id)
-    if queries is not None:
-        newest = newest.where(VerdictRow.query.in_(queries))
-    return {row.night_id: row.gate for row in session.execute(newest)}

@@ -23,7 +23,7 @@ from nexmark.evidence.query_evidence import query_evidence
 from nexmark.model import CPU, FIRST_ROUND, Value
 from nexmark.report.evidence_json import query_json
 from nexmark.report.rendering import standalone
-from nexmark.store import BuildRecord, NightRecord, Store
+from nexmark.store import BuildRecord, NightRecord, Store, open_store
 from nexmark.verdict.__main__ import main as replay
 from nexmark.verdict.measured_night import Measured, MeasuredNight
 from nexmark.verdict.nightly import judge_night
@@ -113,6 +113,27 @@ def sign_off(season: Season, directory: Path, signed_off: bool, when: datetime) 
     decision = {"choice": "approved", "when": when.isoformat(), "signed_off": signed_off}
     text = json.dumps({"decision": decision})
     (directory / "signoff" / "evidence.json").write_text(text, encoding="utf-8")
+
+
+def test_links_are_read_again_where_a_night_is_judged_again(store: Store, database: str) -> None:
+    """Those of the other past nights are kept."""
+    season = Season(store, QUERIES)
+    first, *_ = (season.night(1.01) for _ in range(3))
+    run = season.record(run_id="n3").run
+    before = store.links(run, CPU)
+    assert [link.night for link in before["q5"]] == [
+        season.record(run_id=f"n{number}").run for number in (1, 2, 3)
+    ]
+    assert store.links(run, CPU) == before
+    again = [replace(one, shift=0.5, noise=1.0) for one in first if one.query == "q5"]
+    store.record_verdicts(season.record(run_id="n1").run, again)
+    after = store.links(run, CPU)
+    assert [link.shift for link in after["q5"]] == [
+        0.5,
+        *(link.shift for link in before["q5"][1:]),
+    ]
+    with open_store(database) as fresh:
+        assert fresh.links(run, CPU) == after
 
 
 @pytest.mark.parametrize(("slower", "nights"), [(0.015, 24), (0.01, 40)])
