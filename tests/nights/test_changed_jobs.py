@@ -24,7 +24,7 @@ APPLICATION = "orders"
 #: By file, what the change puts in place of what.
 SLOWER = {
     f"{JOB}.py": ("plus_one(amount)", "plus_one(amount) + {loop}"),
-    "orders.py": ('where("amount > 50")', 'where("amount > 50 + {loop}")'),
+    "orders.py": ('where("amount > 50")', 'where("amount > 50").where("{loop} = 0")'),
 }
 LOOP = "size(filter(sequence(1, 10000 + CAST(amount AS INT)), number -> number < 0))"
 
