@@ -1,6 +1,6 @@
 """The red verdicts of a night by the build with which they began, and acceptances with reasons."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from textwrap import shorten
@@ -72,7 +72,7 @@ def since_of(store: Store, group: Group) -> str:
 
     The first red night is compared with the night before it: ``since build 4.3.0 .. (night ..)``,
     ``since conf spark.a 2 -> 60 (night ..)``. Without a night before it, the build is named. Where
-    only the candidate ran a changed job, the alarm began with the change of the job.
+    only the candidate had a conf or a changed job, the alarm began with that.
     """
     alarm = group.alarms[0]
     build, night = store.build(group.build), store.night(alarm.since)
@@ -80,14 +80,28 @@ def since_of(store: Store, group: Group) -> str:
     before = _night_before(store, night, alarm.verdict.query)
     query = alarm.verdict.query
     changes = [name] if before is None or before.build_id != night.build_id else []
-    if f"{CANDIDATE_JOB}.{query}" in (night.candidate_conf or {}):
+    if tried := _tried(store, night, query):
         same_build = (night.baselines or {}).get(query) == night.build_id
-        changes = [f"the change of the job {query}", *([] if same_build else changes)]
+        changes = [*tried, *([] if same_build else changes)]
     if before is not None:
         changes += _changed_setting(store, night, before, query)
     if changes:
-        return f"since {' and '.join(changes)} (night {night.id})"
+        return f"since {' and '.join(dict.fromkeys(changes))} (night {night.id})"
     return f"since night {night.id}, with the same {name}, confs and workload as the night before"
+
+
+def _tried(store: Store, night: NightRow, query: str) -> list[str]:
+    """Return in words what the candidate alone had in a night: a changed job, confs."""
+    alone = night.candidate_conf or {}
+    job = [f"the change of the job {query}"] if f"{CANDIDATE_JOB}.{query}" in alone else []
+    confs = [
+        one
+        for one in _conf_differences(
+            _confs(store, night, query, Arm.CANDIDATE), _confs(store, night, query, Arm.BASELINE)
+        )
+        if one.name in alone
+    ]
+    return [*job, *_in_words("conf", confs)]
 
 
 def _night_before(store: Store, night: NightRow, query: str) -> NightRow | None:
@@ -114,16 +128,8 @@ def _changed_setting(store: Store, night: NightRow, before: NightRow, query: str
         before: The earlier night.
         query: The query whose confs are compared; all queries of a night have the same.
     """
-    query = night.queries[0] if query == SUITE else query
-    new, old = (
-        [
-            row.confs
-            for row in store.repetitions(run, [query], leave_out=("batch_list",))
-            if row.confs and row.arm == Arm.CANDIDATE
-        ]
-        for run in (night.id, before.id)
-    )
-    confs = _in_words("conf", conf_differences(new, old) if new and old else ())
+    new, old = (_confs(store, one, query, Arm.CANDIDATE) for one in (night, before))
+    confs = _in_words("conf", _conf_differences(new, old))
     if night.workload != before.workload:
         return [*confs, f"workload {before.workload} -> {night.workload}"]
     if night.shape == before.shape:
@@ -135,6 +141,20 @@ def _changed_setting(store: Store, night: NightRow, before: NightRow, query: str
         if new_spec.get(key) != old_spec.get(key)
     ]
     return [*confs, *_in_words(f"workload {night.workload},", changes)]
+
+
+def _confs(store: Store, night: NightRow, query: str, arm: Arm) -> list[Mapping[str, str]]:
+    """Return the confs of the repetitions of a query in an arm; of the suite, its first query's."""
+    query = night.queries[0] if query == SUITE else query
+    rows = store.repetitions(night.id, [query], leave_out=("batch_list",))
+    return [row.confs for row in rows if row.confs and row.arm == arm]
+
+
+def _conf_differences(
+    new: Sequence[Mapping[str, str]], old: Sequence[Mapping[str, str]]
+) -> Sequence[ConfDifference]:
+    """Return how the confs of repetitions differ; nothing where those of one side are not known."""
+    return conf_differences(new, old) if new and old else ()
 
 
 def _in_words(what: str, differences: Sequence[ConfDifference]) -> list[str]:

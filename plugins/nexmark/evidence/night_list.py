@@ -297,7 +297,8 @@ class Overview:
     """The first page.
 
     ``maps`` has the nights of each engine. ``issues`` are the newest issues, ``more`` is the number
-    of the others. ``nights`` is the number of nights that were read.
+    of the others. ``nights`` is the number of nights that were read, without the ``others``, from
+    which the gate does not learn.
     """
 
     engines: tuple[EngineLine, ...]
@@ -306,6 +307,7 @@ class Overview:
     issues: tuple[Issue, ...]
     more: int
     nights: int
+    others: int
 
     @property
     def red(self) -> int:
@@ -331,7 +333,8 @@ def overview(store: Store, dags: Collection[str]) -> Overview:
         maps=maps,
         issues=tuple(issues[:LISTED]),
         more=max(0, len(issues) - LISTED),
-        nights=len(all_nights),
+        nights=len(nights),
+        others=len(all_nights) - len(nights),
     )
 
 

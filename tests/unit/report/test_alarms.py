@@ -62,6 +62,23 @@ def test_a_conf_that_only_the_candidate_had(store: Store) -> None:
     assert lines(store, run) == [f"since conf {PARTITIONS} 2 -> 60 (night {run}): q5 1.120"]
 
 
+@pytest.mark.parametrize("nights_before", [0, 1])
+def test_a_conf_of_the_candidate_alone_is_named_without_the_build_of_both(
+    store: Store, nights_before: int
+) -> None:
+    for number in range(nights_before):
+        recorded(store, number + 1, OK, build=OLD)
+    night = {"candidate_conf": {PARTITIONS: "60"}, "baselines": {"q5": OLD.id}}
+    night |= {"baseline_builds": [OLD]}
+    run = recorded(store, 2, SLOW, build=OLD, partitions=60, **night)
+    result = {"confs": {PARTITIONS: "2"}}
+    baseline = RepetitionRecord(
+        run, SLOW.query, 1, arm=Arm.BASELINE, measurement=measurement(), result=result
+    )
+    store.record_repetition(baseline)
+    assert lines(store, run) == [f"since conf {PARTITIONS} 2 -> 60 (night {run}): q5 1.120"]
+
+
 @pytest.mark.parametrize(("build", "more"), [(OLD, ""), (NEW, " and build 4.3.1 pypi:x sha-431")])
 def test_a_changed_job_that_only_the_candidate_ran(
     store: Store, build: BuildRecord, more: str

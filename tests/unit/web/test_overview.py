@@ -128,6 +128,24 @@ def covered_night(store: Store, number: int) -> str:
     return run
 
 
+def test_without_a_nightly_night_nothing_is_said_of_reds(
+    browser: TestClient, access: TestAccess, store: Store
+) -> None:
+    """A build that a person tested may have been red: its night is in the list."""
+    web_nights.record(store, 1, RED, teaches=False, dag_id="nexmark_build")
+    access.dags = "nexmark_build".__eq__
+    page = shown(browser, "/")
+    assert "builds or releases were tested" in page
+    assert "Nothing was red" not in page
+
+
+def test_an_undecided_query_says_what_would_decide_it(browser: TestClient, store: Store) -> None:
+    reason = "between 3.8 % faster and 14.1 % slower in 5 pairs; 12 more pairs would decide 5 %"
+    run = web_nights.record(store, 1, {"q0": Value.OK})
+    store.record_verdicts(run, web_nights.verdicts_on(run, "q0", Value.UNDECIDED, reason))
+    assert reason in shown(browser, at(run))
+
+
 def test_a_verdict_is_red_again_when_its_acceptance_is_taken_back(
     browser: TestClient, store: Store
 ) -> None:
