@@ -26,7 +26,7 @@ SLOWER = {
     f"{JOB}.py": ("plus_one(amount)", "plus_one(amount) + {loop}"),
     "orders.py": ('where("amount > 50")', 'where("amount > 50").where("{loop} = 0")'),
 }
-LOOP = "size(filter(sequence(1, 10000 + CAST(amount AS INT)), number -> number < 0))"
+LOOP = "size(filter(sequence(1, 200000 + CAST(amount AS INT)), number -> number < 0))"
 
 
 @pytest.fixture(scope="module")
