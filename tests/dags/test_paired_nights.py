@@ -3,7 +3,7 @@
 After the first real night, nights of the past are made of its figures and judged by the shipped
 code: they are what the gate has learned. What is judged then is real: a night of the
 build against itself, and one in which the candidate alone has 8 shuffle partitions, which q5 pays
-for.
+for. CI's night of pairs is in tests/nights/test_changed_jobs.py.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from nexmark.verdict.verdict import Verdict
 from tests.dags.earlier_nights import make_past
 from tests.site import ENGINE, Site, make_site, run_name
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.extended]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.long]
 
 PAIRS, MORE_PAIRS, NIGHTS = 3, 4, 4
 ARMS = ("candidate", "baseline", "control", "slowed")
@@ -89,7 +89,6 @@ def test_the_first_night_has_nothing_to_compare_with_and_says_so(
     assert re.search(r"q5 .* NO BASELINE", first.stdout)
 
 
-@pytest.mark.long
 def test_a_build_against_itself_is_green_and_says_that_it_is(
     site: Site, same: subprocess.CompletedProcess[str]
 ) -> None:

@@ -21,6 +21,7 @@ _OF_THE_ARM = re.compile(
 _PLACES = re.compile(
     r'"(?:-XX:SharedArchiveFile|-Djava\.io\.tmpdir)=[^"]*"'  # in quotes: a path with blanks
     r"|(?:-XX:SharedArchiveFile|-Djava\.io\.tmpdir)=\S+|\S+/remote-fs/\S+"
+    r"|[^,]*/nexmark_jobs/(?=own/)"  # of the JARs of a job, which is beside other files then
 )
 """Parts of values that name files of a run or of this machine."""
 _Known = TypeVar("_Known")

@@ -80,7 +80,7 @@ def since_of(store: Store, group: Group) -> str:
     before = _night_before(store, night, alarm.verdict.query)
     query = alarm.verdict.query
     changes = [name] if before is None or before.build_id != night.build_id else []
-    if tried := _tried(store, night, query):
+    if tried := _tried(store, night, [each.verdict.query for each in group.alarms]):
         same_build = (night.baselines or {}).get(query) == night.build_id
         changes = [*tried, *([] if same_build else changes)]
     if before is not None:
@@ -90,18 +90,20 @@ def since_of(store: Store, group: Group) -> str:
     return f"since night {night.id}, with the same {name}, confs and workload as the night before"
 
 
-def _tried(store: Store, night: NightRow, query: str) -> list[str]:
-    """Return in words what the candidate alone had in a night: a changed job, confs."""
+def _tried(store: Store, night: NightRow, queries: Sequence[str]) -> list[str]:
+    """Return in words what the candidate alone had in a night: changed jobs, confs.
+
+    Args:
+        store: The results database.
+        night: The night.
+        queries: The queries that are red; the confs are those of the first one.
+    """
     alone = night.candidate_conf or {}
-    job = [f"the change of the job {query}"] if f"{CANDIDATE_JOB}.{query}" in alone else []
-    confs = [
-        one
-        for one in _conf_differences(
-            _confs(store, night, query, Arm.CANDIDATE), _confs(store, night, query, Arm.BASELINE)
-        )
-        if one.name in alone
-    ]
-    return [*job, *_in_words("conf", confs)]
+    jobs = [query for query in queries if f"{CANDIDATE_JOB}.{query}" in alone]
+    what = "the change of the job" if len(jobs) == 1 else "the changes of the jobs"
+    new, old = (_confs(store, night, queries[0], arm) for arm in (Arm.CANDIDATE, Arm.BASELINE))
+    confs = [one for one in _conf_differences(new, old) if one.name in alone]
+    return [*([f"{what} {', '.join(jobs)}"] if jobs else []), *_in_words("conf", confs)]
 
 
 def _night_before(store: Store, night: NightRow, query: str) -> NightRow | None:

@@ -160,10 +160,12 @@ class TestConfs:
     def test_where_an_arm_runs_is_no_difference(self) -> None:
         base = {"spark.driver.defaultJavaOptions": "-XX:SharedArchiveFile=/b.jsa -Da=1"}
         base |= {"spark.driver.extraJavaOptions": '"-Djava.io.tmpdir=/b c"'}
+        base |= {"spark.jars": "/x.jar,file:///b c/jobs/2/nexmark_jobs/own/busy/busy.jar"}
         ours = {
             "spark.driver.defaultJavaOptions": "-XX:SharedArchiveFile=/a.jsa -Da=1",
             "spark.driver.extraJavaOptions": "-Djava.io.tmpdir=/a",
             "spark.driver.extraClassPath": "/home/remote-fs/1a",
+            "spark.jars": "/x.jar,file:///b c/jobs/1/nexmark_jobs/own/busy/busy.jar",
             "spark.master": "spark://127.0.0.1:26010",
             "spark.sql.streaming.checkpointLocation": "file:///a",
             "spark.nexmark.build": "1",

@@ -90,6 +90,16 @@ def test_a_changed_job_that_only_the_candidate_ran(
     assert lines(store, run) == [f"since the change of the job q5{more} (night {run}): q5 1.120"]
 
 
+def test_changed_jobs_are_named_together(store: Store) -> None:
+    alone = {CANDIDATE_JOB: "/changed", f"{CANDIDATE_JOB}.q5": "a", f"{CANDIDATE_JOB}.q7": "b"}
+    night = {"candidate_conf": alone, "baselines": {"q5": OLD.id, "q7": OLD.id}}
+    night |= {"baseline_builds": [OLD]}
+    run = recorded(store, 2, SLOW, replace(SLOW, query="q7"), build=OLD, **night)
+    assert lines(store, run) == [
+        f"since the changes of the jobs q5, q7 (night {run}): q5 1.120, q7 1.120"
+    ]
+
+
 def test_another_build_and_another_conf(store: Store) -> None:
     recorded(store, 1, OK, build=OLD)
     run = recorded(store, 2, SLOW, build=NEW, partitions=60)
