@@ -96,7 +96,7 @@ def _tried(store: Store, night: NightRow, queries: Sequence[str]) -> list[str]:
     Args:
         store: The results database.
         night: The night.
-        queries: The queries that are red; the confs are those of the first one.
+        queries: The queries that are red; the confs of the first one are read.
     """
     alone = night.candidate_conf or {}
     jobs = [query for query in queries if f"{CANDIDATE_JOB}.{query}" in alone]
@@ -155,7 +155,7 @@ def _confs(store: Store, night: NightRow, query: str, arm: Arm) -> list[Mapping[
 def _conf_differences(
     new: Sequence[Mapping[str, str]], old: Sequence[Mapping[str, str]]
 ) -> Sequence[ConfDifference]:
-    """Return how the confs of repetitions differ; nothing where those of one side are not known."""
+    """Return how the confs of repetitions differ; nothing if one side is not known."""
     return conf_differences(new, old) if new and old else ()
 
 

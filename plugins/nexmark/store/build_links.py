@@ -26,7 +26,7 @@ _COLUMNS = (
 
 
 class _Judgement(NamedTuple):
-    """Which verdicts of a night count: those of its newest ``gate``; ``last`` is the newest id."""
+    """Which verdicts of a night count: its newest ``gate`` gave them; ``last`` is the newest id."""
 
     gate: int
     last: int
