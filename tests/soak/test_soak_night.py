@@ -25,7 +25,8 @@ def build(spark, tables):
     return tables["bid"].select("auction", "bidder", "price")
 """
 #: Its listener keeps a buffer after each batch, starts a thread that does not end, and leaves a
-#: file open, all in the JVM of the driver. Its `foreachBatch` caches a frame and does not release it.
+#: file open, all in the JVM of the driver. Its `foreachBatch` caches a frame and does not release
+#: it.
 LEAKING = """\
 from pyspark.sql.streaming import StreamingQueryListener
 
