@@ -3,7 +3,7 @@
 After the first real night, nights of the past are made of its figures and judged by the shipped
 code: they are what the gate has learned. What is judged then is real: a night of the
 build against itself, and one in which the candidate alone has 8 shuffle partitions, which q5 pays
-for. CI's night of pairs is in tests/nights/test_changed_jobs.py.
+for. CI's night of pairs is in test_changed_jobs.py.
 """
 
 from __future__ import annotations

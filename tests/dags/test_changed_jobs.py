@@ -7,18 +7,23 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from nexmark.engines import Build
 from nexmark.flames.flame_files import flames_of
 from nexmark.model import FIRST_ROUND, PROFILED
 from nexmark.night.run_directory import RunDirectory
-from tests.nights.files_job import JOB
-from tests.nights.test_nights import Night
-from tests.site import Site, run_name
+from tests.nights.files_job import JOB, write_job
+from tests.nights.orders_job import write_jobs
+from tests.site import ENGINE, Site, make_site, run_name
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.extended]
+
+Night = subprocess.CompletedProcess[str]
 
 PAIRS, MORE_PAIRS = 3, 4
 ROUNDS = {"rounds": [PAIRS, MORE_PAIRS], "pursue_z": [1.0]}
@@ -35,9 +40,22 @@ SLOWER = {
 
 
 @pytest.fixture(scope="module")
-def changed(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(
+    tmp_path_factory: pytest.TempPathFactory, engine_build: Callable[[str], Build]
+) -> Iterator[Site]:
+    directory, build = tmp_path_factory.mktemp("pairs"), engine_build(ENGINE)
+    made = make_site(directory / "home", directory / "conf", build)
+    made.gate(mode="paired", comparison=ROUNDS, self_test=0)
+    write_jobs(made.conf, directory / "orders", build, "secret")
+    write_job(made.conf, directory / "spending")
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="module")
+def changed(site: Site) -> Path:
     """A copy of all jobs, two of them slower."""
-    directory = tmp_path_factory.mktemp("changed") / "jobs"
+    directory = site.home.parent / "changed"
     shutil.copytree(site.conf / "jobs", directory)
     for name, (old, new) in SLOWER.items():
         text = (directory / name).read_text()
@@ -48,10 +66,7 @@ def changed(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def slower(site: Site, changed: Path) -> Night:
-    site.gate(mode="paired", comparison=ROUNDS, self_test=0)
-    night = site.night("--candidate-job", str(changed), "--no-compatibility")
-    site.gate(max_ratio=1.25)
-    return night
+    return site.night("--candidate-job", str(changed), "--no-compatibility")
 
 
 @pytest.mark.parametrize("job", [JOB, APPLICATION])
