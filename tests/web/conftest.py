@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 
 from bench.chromium import FLAGS, find_chromium
 from nexmark.engines import Build
 from nexmark.store import open_store
 from tests.airflow_site import Airflow, airflow_of
-from tests.site import DAG_ID, Site, make_site
+from tests.site import DAG_ID, ENGINE, Site, make_site
 from tests.unit.web import web_nights
 
 if TYPE_CHECKING:
@@ -52,7 +53,12 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="package")
 def site(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Site:
     build = Build("c430", "4.3.0", "pypi:4.3.0", tmp_path_factory.mktemp("spark"))
-    return make_site(home, home / "conf", build, shares=False)
+    made = make_site(home, home / "conf", build, shares=False)
+    engines = made.conf / "engines.yaml"
+    content = yaml.safe_load(engines.read_text())
+    content["engines"][ENGINE]["schedule"] = "0 22 * * *"
+    engines.write_text(yaml.safe_dump(content))
+    return made
 
 
 @pytest.fixture(scope="package")
