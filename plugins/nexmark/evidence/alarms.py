@@ -98,7 +98,9 @@ def _tried(store: Store, night: NightRow, queries: Sequence[str]) -> list[str]:
         night: The night.
         queries: The queries that are red; the confs of the first one are read.
     """
-    alone = night.candidate_conf or {}
+    alone = night.candidate_conf
+    if not alone:
+        return []
     jobs = [query for query in queries if f"{CANDIDATE_JOB}.{query}" in alone]
     what = "the change of the job" if len(jobs) == 1 else "the changes of the jobs"
     new, old = (_confs(store, night, queries[0], arm) for arm in (Arm.CANDIDATE, Arm.BASELINE))
