@@ -3,10 +3,11 @@
 Pairs are measured in rounds (docs/decisions/pairs.md). After each of them every query is looked at:
 it is decided, or goes on to the next round. A change is real when all pairs are beyond a bound that
 allows for every look (``spending``), and the pairs after the first round show it by themselves.
-Changes too small for one night add up in a two-sided CUSUM (E. S. Page, "Continuous inspection
-schemes", 1954), which never turns a night red. The suite, the geometric mean ratio of the queries,
-shows what is too small in every query, without those that are judged by themselves tonight, so that
-one cause does not alarm twice, unless they are half of it.
+Where pairs of earlier nights count, all of tonight's are later ones. Changes too small for one
+night add up in a two-sided CUSUM (E. S. Page, "Continuous inspection schemes", 1954), which never
+turns a night red. The suite, the geometric mean ratio of the queries, shows what is too small in
+every query, without those that are judged by themselves tonight, so that one cause does not alarm
+twice, unless they are half of it.
 
 Arrays have the shape (..., queries) or (..., queries, pairs or nights); the leading axes are free,
 so that the simulation runs many suites at once through the code that judges a night. Sides are +1
@@ -110,10 +111,11 @@ class Look:
     """What all pairs so far say of each query, (..., queries).
 
     ``shift`` is the Hodges-Lehmann log ratio, ``noise`` its standard deviation, known with
-    ``degrees`` degrees of freedom; ``lo`` and ``hi`` the 95 % interval (log). ``pairs`` and
-    ``fresh`` count whole pairs, of all rounds and of those after the first. ``evidence`` is for a
-    slowdown (below 0: for a gain), as a standard normal value, and ``bound`` what it has to
-    exceed. ``side`` is where a change is real.
+    ``degrees`` degrees of freedom; ``lo`` and ``hi`` the 95 % interval (log). ``pairs``, ``fresh``
+    and ``later`` count whole pairs: all, those after tonight's first round, and those that came
+    after somebody had looked, which confirm a change. ``evidence`` is for a slowdown (below 0: for
+    a gain), as a standard normal value, and ``bound`` what it has to exceed. ``side`` is where a
+    change is real.
     """
 
     shift: Array
@@ -123,6 +125,7 @@ class Look:
     hi: Array
     pairs: Array
     fresh: Array
+    later: Array
     evidence: Array
     bound: Array
     side: Array
@@ -146,6 +149,7 @@ class Look:
             hi=merged(self.hi, seen.hi),
             pairs=merged(self.pairs, seen.pairs),
             fresh=merged(self.fresh, seen.fresh),
+            later=merged(self.later, seen.later),
             evidence=merged(self.evidence, seen.evidence),
             bound=merged(self.bound, seen.bound),
             side=merged(self.side, seen.side),
@@ -230,26 +234,30 @@ def look(
     rules: Gate,
     bounds: Bounds,
     added: Array,
+    before: NDArray[np.int_] | int = 0,
 ) -> Look:
     """Look at the pairs of queries so far.
 
     Args:
         ratios: Log ratios (..., n) of all rounds so far, NaN where a pair is not there.
-        first: How many of the n are of the first round.
+        first: How many of the n are of the first round, with the pairs of earlier nights.
         tonight: How much tonight's pairs differ.
         usual: What earlier nights have shown.
         rules: The gate.
         bounds: What the evidence has to exceed.
         added: The deviation that the hosts add to each query tonight.
+        before: How many of the n are of earlier nights, of each query; they come first.
     """
     pairs, fresh = count_of(ratios), count_of(ratios[..., first:])
+    confirming = later_pairs(ratios, first, before)
+    later = count_of(confirming)
     seen = estimate(ratios, tonight, usual, added)
     shift, half, evidence = seen.shift, seen.half, seen.beyond(0.0)
     bound = bounds.at(pairs, seen.noise * np.sqrt(np.maximum(pairs, 1)))
     side = np.where(np.abs(evidence) > bound, np.sign(evidence), 0.0)
     side = side * (np.abs(shift) > np.log1p(rules.confirm_change))
-    if ratios.shape[-1] > first:
-        side = side * confirms(ratios[..., first:], side, tonight, usual, rules, added)
+    if later.any():
+        side = side * confirms(confirming, side, tonight, usual, rules, added)
     else:
         side = side * (len(bounds.planned) == 1) * agree(ratios, side)
     certainly_small = shift + seen.noise < math.log1p(rules.confirm_change)
@@ -265,11 +273,27 @@ def look(
         hi=shift + half,
         pairs=pairs,
         fresh=fresh,
+        later=later,
         evidence=evidence,
         bound=bound,
         side=side,
         goes_on=goes_on | (pairs == 1),
     )
+
+
+def later_pairs(ratios: Array, first: int, before: NDArray[np.int_] | int) -> Array:
+    """Return the log ratios of the pairs that came after somebody had looked, NaN for the others.
+
+    These are the pairs after the first round. A query with pairs of earlier nights goes on because
+    of those, so all pairs of tonight are later.
+
+    Args:
+        ratios: Log ratios (..., n) of all rounds so far.
+        first: How many of the n are of the first round, with the pairs of earlier nights.
+        before: How many of the n are of earlier nights, of each query; they come first.
+    """
+    earlier = np.where(np.asarray(before) > 0, before, first)[..., None]
+    return np.where(np.arange(ratios.shape[-1]) < earlier, np.nan, ratios)
 
 
 def deviation_of(
@@ -297,12 +321,12 @@ def deviation_of(
 def confirms(
     fresh: Array, side: Array, tonight: Moderated, usual: Noise, rules: Gate, added: Array
 ) -> NDArray[np.bool_]:
-    """Tell whether the pairs after the first round show the change by themselves.
+    """Tell whether the pairs that came after a look show the change by themselves.
 
     They were not chosen for being extreme: the first round may have been.
 
     Args:
-        fresh: Log ratios of the pairs after the first round.
+        fresh: Log ratios of these pairs, NaN where a pair is not there.
         side: The side on which all pairs are.
         tonight: How much tonight's pairs differ.
         usual: What earlier nights have shown.
@@ -455,7 +479,7 @@ def decide(
     again: Array | None = None,
     asked: int | None = None,
     last: int | None = None,
-    before: int = 0,
+    before: NDArray[np.int_] | None = None,
 ) -> Decision:
     """Judge a night by the pairs of its first round, and further ones of queries that go on.
 
@@ -469,15 +493,16 @@ def decide(
             ``widening``.
         asked: The pairs that the first round should have had; None: n.
         last: The last round that there is so far; None: all that the gate knows.
-        before: How many pairs of a query are of earlier nights, at the most; they are among those
-            of the first round.
+        before: How many pairs of each query are of earlier nights; they are the first among those
+            of the first round. None: none.
     """
     usual = learn(history.shift, history.spread, history.pairs, rules.noise_floor)
     size = ratios.shape[-1]
     planned = rounds_from(asked or size, rules)
-    bounds = Bounds.of(planned, ratios.shape[-2], rules, before)
+    earlier = np.zeros(ratios.shape[-2], dtype=np.int_) if before is None else before
+    bounds = Bounds.of(planned, ratios.shape[-2], rules, int(earlier.max(initial=0)))
     tonight = moderate(ratios, usual.pair, rules)
-    first = final = look(ratios, size, tonight, usual, rules, bounds, widening)
+    first = final = look(ratios, size, tonight, usual, rules, bounds, widening, earlier)
     added = widening if again is None else again
     going = first.goes_on if len(planned) > 1 else np.zeros_like(first.goes_on)
     for number in range(2, (last or len(planned)) + 1):
@@ -499,6 +524,7 @@ def decide(
             rules,
             bounds,
             added[picked],
+            earlier[picked[-1]],
         )
         final = final.with_(picked, seen)
         going = still

@@ -16,7 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nexmark.config import Gate
-from nexmark.verdict.decision import Estimate, More, confirms, estimate, read_round
+from nexmark.verdict.decision import (
+    Estimate,
+    More,
+    confirms,
+    estimate,
+    later_pairs,
+    read_round,
+)
 from nexmark.verdict.location import Array, agree, count_of
 from nexmark.verdict.moderation import moderate
 from nexmark.verdict.noise import Learned, learn
@@ -51,6 +58,7 @@ def guard(
     again: Array | None = None,
     asked: int | None = None,
     last: int | None = None,
+    before: NDArray[np.int_] | int = 0,
 ) -> Guarded:
     """Look at the CPU time of the executors round by round.
 
@@ -65,14 +73,20 @@ def guard(
         again: The deviation that they add once later rounds are in; None: ``widening``.
         asked: The pairs that the first round should have had; None: n.
         last: The last round that there is so far; None: all that the gate knows.
+        before: How many pairs of each query are of earlier nights; they are the first among those
+            of the first round.
     """
     usual = learn(history.shift, history.spread, history.pairs, rules.noise_floor)
     size = ratios.shape[-1]
     planned = rounds_from(asked or size, rules)
-    first = final = estimate(ratios, moderate(ratios, usual.pair, rules), usual, widening)
-    confirmed = _is_slower(final, rules) & agree(ratios, np.ones_like(widening))
-    confirmed &= len(planned) == 1
-    going = _looks_slower(final, rules) & (len(planned) > 1)
+    tonight = moderate(ratios, usual.pair, rules)
+    first = final = estimate(ratios, tonight, usual, widening)
+    slower = np.ones_like(widening)
+    confirmed = agree(ratios, slower) & (len(planned) == 1)
+    later = later_pairs(ratios, size, before)
+    confirmed |= confirms(later, slower, tonight, usual, rules, widening)
+    confirmed &= _is_slower(final, rules)
+    going = _looks_slower(final, rules) & (len(planned) > 1) & ~confirmed
     added = widening if again is None else again
     for number in range(2, (last or len(planned)) + 1):
         picked = np.nonzero(((going & ~settled) | (read >= number)) & ~confirmed)
@@ -85,7 +99,8 @@ def guard(
         measured = count_of(wider) > 0
         tonight = moderate(ratios, usual.pair, rules)
         final = estimate(ratios, tonight, usual, added)
-        alone = confirms(ratios[..., size:], np.ones_like(widening), tonight, usual, rules, added)
+        later = later_pairs(ratios, size, before)
+        alone = confirms(later, slower, tonight, usual, rules, added)
         confirmed |= measured & _is_slower(final, rules) & alone
         going = still | (measured & _looks_slower(final, rules) & ~confirmed)
     pairs, fresh = count_of(ratios), count_of(ratios[..., size:])

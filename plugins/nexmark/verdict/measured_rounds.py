@@ -28,6 +28,7 @@ class MeasuredRounds:
         self.grounds = grounds
         self.rules = grounds.rules.for_metrics(one.metric for one in fit)
         self.first = log_ratios([(*one.before, *one.pairs) for one in fit])
+        self._before = np.asarray([len(one.before) for one in fit])
         self.history = history_of(fit, grounds, past)
         self.read = [1] * len(fit)
         self.lost: list[dict[int, str]] = [{} for _ in fit]
@@ -44,7 +45,7 @@ class MeasuredRounds:
             np.asarray([grounds.widening(grounds.grade(one.query)) for one in fit]),
             again=np.asarray([grounds.widening(grounds.grade_later(one)) for one in fit]),
             asked=grounds.night.asked or max(len(one.pairs) for one in fit),
-            before=max(len(one.before) for one in fit),
+            before=self._before,
             last=last,
         )
 
@@ -71,6 +72,7 @@ class MeasuredRounds:
             again=np.asarray([grounds.widening(grounds.grade_later(one)) for one in fit]),
             asked=grounds.night.asked or max(len(one.pairs) for one in fit),
             last=last,
+            before=self._before,
         )
 
     def _more(self, picked: Picked, number: int) -> Array:

@@ -382,13 +382,13 @@ def _judged(
     side, beyond = float(final.side[place]), float(final.beyond[place])
     if side:
         value, way = (Value.REGRESSION, "slower") if side > 0 else (Value.FASTER, "faster")
-        later = f"{pairs}, {verdict.fresh_pairs} of them after the first round"
+        later = f"{pairs}, {int(final.later[place])} of them after the first round"
         return replace(verdict, value=value, reason=f"{way}: {_size(verdict)} in {later}")
     shown = float(final.lo[place]) > math.log1p(rules.matters)
-    unconfirmed = final.goes_on[place] and verdict.fresh_pairs < MIN_FRESH_PAIRS
+    unconfirmed = final.goes_on[place] and final.later[place] < MIN_FRESH_PAIRS
     if unconfirmed and (beyond or shown):
         way = "faster" if beyond < 0 else "slower"
-        later = f"{verdict.fresh_pairs} of them after the first round"
+        later = f"{int(final.later[place])} of them after the first round"
         reason = f"{way}? {_size(verdict)} in {pairs}, {later}; {MIN_FRESH_PAIRS} have to show it"
         return replace(verdict, value=Value.SUSPECT, reason=reason)
     if float(final.hi[place]) < math.log1p(rules.matters):

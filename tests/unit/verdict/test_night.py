@@ -326,9 +326,25 @@ class TestRounds:
 
     def test_what_earlier_nights_left_undecided_goes_before_the_others(self) -> None:
         some = with_query(tonight(1.06), "q7", pairs=around(1.2, 5, np.random.default_rng(3)))
-        left = around(0.85, 5, np.random.default_rng(4))
+        left = around(1.03, 5, np.random.default_rng(4), cv=0.2)
         some = with_query(some, "q2", pairs=left, before=left)
         assert going_on(some, earlier(), rules(), 2) == ["q2", "q7", "q5"]
+
+    def test_pairs_of_tonight_confirm_what_an_earlier_night_suspected(self) -> None:
+        """The earlier pairs were looked at; tonight's came later, the first round of them, too."""
+        rng = np.random.default_rng(6)
+        some = with_query(
+            night(), "q5", pairs=around(1.4, 5, rng), before=around(1.4, 5, rng), later=()
+        )
+        judged = verdict(some)
+        assert judged.value is Value.REGRESSION
+        said = "in 10 pairs, 5 of them of earlier nights, 5 of them after the first round"
+        assert judged.reason.endswith(said)
+
+    def test_pairs_of_tonight_do_not_confirm_what_they_do_not_show(self) -> None:
+        rng = np.random.default_rng(7)
+        some = with_query(night(), "q5", pairs=around(1.0, 5, rng), before=around(1.6, 5, rng))
+        assert verdict(some).value is not Value.REGRESSION
 
     def test_a_query_that_is_decided_does_not_go_on(self) -> None:
         red = with_query(tonight(1.3), "q5", later=(around(1.3, 5, np.random.default_rng(5)),))
