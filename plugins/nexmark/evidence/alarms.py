@@ -71,17 +71,20 @@ def since_of(store: Store, group: Group) -> str:
     """Return with what a group of alarms began: a build, confs, a workload, or none of them.
 
     The first red night is compared with the night before it: ``since build 4.3.0 .. (night ..)``,
-    ``since conf spark.a 2 -> 60 (night ..)``. Without a night before it, the build is named. Where
-    only the candidate had a conf or a changed job, the alarm began with that.
+    ``since conf spark.a 2 -> 60 (night ..)``. Without a night before it, the build is named, and so
+    it is where a person chose the two builds. Where only the candidate had a conf or a changed job,
+    the alarm began with that.
     """
     alarm = group.alarms[0]
     build, night = store.build(group.build), store.night(alarm.since)
     name = f"build {build.name}"
     before = _night_before(store, night, alarm.verdict.query)
     query = alarm.verdict.query
-    changes = [name] if before is None or before.build_id != night.build_id else []
+    same_build = (night.baselines or {}).get(query) == night.build_id
+    chosen = not (night.teaches or same_build)
+    is_new = before is None or before.build_id != night.build_id
+    changes = [name] if is_new or chosen else []
     if tried := _tried(store, night, [each.verdict.query for each in group.alarms]):
-        same_build = (night.baselines or {}).get(query) == night.build_id
         changes = [*tried, *([] if same_build else changes)]
     if before is not None:
         changes += _changed_setting(store, night, before, query)

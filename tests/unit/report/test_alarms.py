@@ -41,6 +41,14 @@ def test_another_build(store: Store) -> None:
     assert lines(store, run) == [f"since build 4.3.1 pypi:x sha-431 (night {run}): q5 1.120"]
 
 
+def test_a_comparison_that_a_person_repeats_began_with_its_build(store: Store) -> None:
+    """Two chosen builds differ by themselves, whatever was measured the night before."""
+    night = {"build": NEW, "baselines": {"q5": OLD.id}, "baseline_builds": [OLD]}
+    recorded(store, 1, SLOW, teaches=False, **night)
+    run = recorded(store, 2, SLOW, teaches=False, **night)
+    assert lines(store, run) == [f"since build 4.3.1 pypi:x sha-431 (night {run}): q5 1.120"]
+
+
 def test_another_conf_of_the_same_build(store: Store) -> None:
     recorded(store, 1, OK, build=OLD)
     first = recorded(store, 2, SLOW, build=OLD, partitions=60)
