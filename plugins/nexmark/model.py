@@ -241,6 +241,10 @@ LOOKS_CHANGED = CONFIRMED | {Value.SUSPECT}
 LEFT_OPEN = frozenset({Value.UNDECIDED, Value.SUSPECT})
 """The values of a query that more pairs of the same two builds would decide."""
 
+MEASURED_ON = LEFT_OPEN | {Value.INVALID}
+"""The values of a query that `nexmark build --continue` measures; pairs of an INVALID one do not
+count, so it begins again."""
+
 
 def is_red(
     value: str, ratio: float | None, *, decides: bool = True, accepted: bool = False

@@ -86,6 +86,12 @@ def test_what_is_undecided_goes_on_against_the_same_build(
     assert (ran[1][2]["queries"], ran[1][2]["against"]) == ("q7", "pypi:4.1.4")
 
 
+def test_what_was_invalid_begins_again(ran: Ran) -> None:
+    run = night(q0=Value.OK, q5=Value.UNDECIDED, q9=Value.INVALID)
+    assert main(["build", "--continue", run]) == 0
+    assert ran[0][2]["queries"] == "q5,q9"
+
+
 @pytest.mark.parametrize(
     ("further", "first"), [({"q0": 2, "q5": 29}, 3), ({"q0": 4, "q5": 29}, 4), ({"q5": 29}, 5)]
 )

@@ -9,7 +9,7 @@ import typer
 from nexmark.cli import shared_options as option
 from nexmark.config import BUILD_DAG_ID, Config, load, paths, pick
 from nexmark.errors import NexmarkError
-from nexmark.model import CANDIDATE_JOB, LEFT_OPEN, MIN_PAIRS, SUITE, Mode, query_name
+from nexmark.model import CANDIDATE_JOB, MEASURED_ON, MIN_PAIRS, SUITE, Mode, query_name
 from nexmark.night.params import NightParams, RolloutParams, help_of
 from nexmark.people import process_user, signed
 from nexmark.terminal import INTERRUPTED, show_line
@@ -86,7 +86,8 @@ def build(
             "--continue",
             metavar="RUN",
             callback=option.given,
-            help="Go on with the queries that a run (or latest) left undecided; its pairs count.",
+            help="Go on with the queries that a run (or latest) left undecided; its pairs count. "
+            "Begin again with those that were INVALID.",
         ),
     ] = None,
 ) -> int:
@@ -195,8 +196,9 @@ def _batches_in(hours: float, config: Config, asked: Mapping[str, Any]) -> int:
 def _undecided(run: str, context: typer.Context) -> tuple[str, dict[str, Any]]:
     """Return the engine of a run, and the params of a run that goes on with it.
 
-    {} where it left nothing undecided. A night may have compared its queries with several builds;
-    the params are for the first of them, and what is left for another command is said.
+    {} where it left nothing undecided or INVALID. A night may have compared its queries with
+    several builds; the params are for the first of them, and what is left for another command is
+    said.
     BadParameter for an option that the run has decided, and for a query that is not undecided.
     """
     from nexmark.night.make_night import query_names
@@ -213,7 +215,8 @@ def _undecided(run: str, context: typer.Context) -> tuple[str, dict[str, Any]]:
         left = {
             verdict.query: verdict
             for verdict in store.verdicts(night.id)
-            if verdict.decides and verdict.value in LEFT_OPEN and verdict.query != SUITE
+            if verdict.decides and verdict.value in MEASURED_ON and verdict.query != SUITE
+            if verdict.baseline_build
         }
         undecided = {query: verdict.baseline_build for query, verdict in left.items()}
         asked = query_names(context.params["queries"])

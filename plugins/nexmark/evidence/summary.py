@@ -8,9 +8,10 @@ from statistics import geometric_mean, median
 from textwrap import shorten
 from types import MappingProxyType
 
+from nexmark.config import BUILD_DAG_ID
 from nexmark.evidence.gate_health import SelfTests
 from nexmark.evidence.rows import Row
-from nexmark.model import ARMS, GROWTH, MIN_PAIRS, Mode, Value, metric_of
+from nexmark.model import ARMS, CPU_METRICS, GROWTH, MIN_PAIRS, Mode, Value, metric_of
 from nexmark.night.run_directory import RunDirectory
 from nexmark.store.accepting import confs_of_candidate, where_it_stays
 from nexmark.store.table_rows import CompatibilityRow, NightRow
@@ -200,7 +201,7 @@ def _next(night: NightRow, rows: Sequence[Row], suite: Verdict | None) -> str:
         docs = RunDirectory(Path(night.directory)).data_docs / "index.html"
         return f"Next: see what is wrong with {wrong[0].query} in {docs}."
     if invalid:
-        return f"Next: fix the cause named above, then clear {invalid[0].query}'s tasks."
+        return f"Next: fix the cause named above, then {_measured_again(night, invalid)}"
     if missing := [row.query for row in _with(rows, Value.MISSING) if row.red]:
         return f"Next: read the log of {missing[0]}'s failed task, put it right, clear the task."
     if suspect := [row for row in rows if row.red and row.value == Value.SUSPECT]:
@@ -214,6 +215,13 @@ def _next(night: NightRow, rows: Sequence[Row], suite: Verdict | None) -> str:
         what = "ageing.jsonl of both arms" if slower[0].metric == GROWTH else "plan and batches"
         return f"Next: compare {what} in {place}; if it is meant to be so: {accept}"
     return _next_when_green(night, rows, accept)
+
+
+def _measured_again(night: NightRow, invalid: Sequence[Row]) -> str:
+    """Return how queries that are INVALID are measured again: by a command, or by their tasks."""
+    if night.dag_id == BUILD_DAG_ID and invalid[0].metric in CPU_METRICS:
+        return f"measure {_names(invalid)} again: nexmark build --continue '{night.id}'"
+    return f"clear {invalid[0].query}'s tasks."
 
 
 def _next_when_green(night: NightRow, rows: Sequence[Row], accept: str) -> str:

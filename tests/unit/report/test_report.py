@@ -23,7 +23,14 @@ from nexmark.report.rendering import standalone
 from nexmark.report.table import report_text
 from nexmark.store import Store, StoreError, ValidationRecord
 from nexmark.verdict.bounds import judge
-from tests.unit.store.night_builder import RULES, paired, record_night, record_pair, validate
+from tests.unit.store.night_builder import (
+    RULES,
+    canary,
+    paired,
+    record_night,
+    record_pair,
+    validate,
+)
 from tests.unit.store.night_builder import judge as judge_paired
 
 RUN = night().run
@@ -218,6 +225,28 @@ class TestLines:
         what, _, after = make_report(store, made.run).lines[:3]
         assert what.startswith("NIGHT FAILED: 1 suspect (q5); ")
         assert after == f"Next: measure q5 again: nexmark build --continue '{made.run}'"
+
+    @pytest.mark.parametrize(
+        ("dag", "remedy"),
+        [
+            (BUILD_DAG_ID, "measure q5 again: nexmark build --continue '{run}'"),
+            ("nexmark_spark_4_3_0", "clear q5's tasks."),
+        ],
+    )
+    def test_what_a_broken_host_made_invalid_is_measured_again(
+        self, dag: str, remedy: str, store: Store, tmp_path: Path
+    ) -> None:
+        made = paired(queries=["q5"], directory=tmp_path, dag_id=dag)
+        store.record_night(made)
+        validate(store, made.run, made.queries)
+        for pair in (1, 2, 3):
+            record_pair(store, made.run, "q5", pair, candidate=10, baseline=10)
+        readings = [canary("before", 10, group="q5"), canary("after", 20, group="q5")]
+        store.record_canary(made.run, readings)
+        judge_paired(store, made.run)
+        what, _, after = make_report(store, made.run).lines[:3]
+        assert what.startswith("NIGHT FAILED: 1 invalid (q5)")
+        assert after == f"Next: fix the cause named above, then {remedy.format(run=made.run)}"
 
     def test_a_green_night_has_nothing_to_do(self, store: Store) -> None:
         judged(store)
