@@ -27,7 +27,7 @@ from nexmark.measure.host_samples import read_samples
 from nexmark.measure.measurement import Measurement, measure_series
 from nexmark.measure.operator_times import repetition_parts
 from nexmark.measure.result_file import parse_result
-from nexmark.model import Basis
+from nexmark.model import CPU, Basis, metric_of
 from nexmark.recovery.remote_storage import RemoteStorage
 
 _MIN_INTERVALS = 2
@@ -46,8 +46,8 @@ class ArmRun:
 
     def __str__(self) -> str:
         """Return its figures, as progress."""
-        one = self.measurement
-        return f"{one.cpu_s_per_mevent:.1f} CPU-s per million events, {one.wall_s:.1f} s"
+        one, cpu = self.measurement, metric_of(CPU)
+        return f"{cpu.text(one.cpu_s_per_mevent)} {cpu.unit}, {one.wall_s:.1f} s"
 
     def over_application(self) -> ArmRun:
         """Return the run with the CPU time of the whole application, without its operators."""

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from nexmark.config import paths
-from nexmark.model import FIRST_ROUND, PROFILED, Arm, Say, grouped, metric_of
+from nexmark.model import CPU, FIRST_ROUND, PROFILED, Arm, Say, grouped, metric_of
 from nexmark.night.changed_jobs import recorded
 from nexmark.night.deployments import Deployment, Deployments
 from nexmark.night.night_plan import Night
@@ -197,10 +197,11 @@ def summary(repetition: "RepetitionRecord", night: Night) -> str:
     more = "".join(f", {metric.heading} {value:,.1f}" for metric, value in metrics if metric.tabled)
     problem = repetition.parts_problem
     lacking = f"; no operators: {problem}" if problem else ""
+    cpu = metric_of(CPU)
     return (
         f"{label}{again}: {measurement.events:,} events in {measurement.wall_s:.1f} s, "
-        f"{measurement.cores:.2f} cores, {measurement.cpu_s_per_mevent:.1f} CPU-s per million "
-        f"events ({measurement.basis}){more}{lacking}"
+        f"{measurement.cores:.2f} cores, {cpu.text(measurement.cpu_s_per_mevent)} {cpu.unit} "
+        f"({measurement.basis}){more}{lacking}"
     )
 
 
