@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -171,6 +172,37 @@ def test_the_harness_is_refused_with_a_wrong_password(secured: str, topic: str) 
     assert said.startswith(f"kafka {secured}: no answer: ")
     assert WRONG not in said
     assert "\n" not in said
+
+
+def command(verb: str, settings: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run a verb of `nexmark kafka` with a file of client settings."""
+    given = ("--topic", "saved", "--client-settings", str(settings), *options)
+    call = [sys.executable, "-m", "nexmark.cli", "kafka", verb, *given]
+    return subprocess.run(call, capture_output=True, text=True, timeout=120)
+
+
+def test_the_commands_connect_as_a_file_of_client_settings_says(
+    secured: str, tmp_path: Path
+) -> None:
+    """The file has what the extra of an Airflow connection has."""
+    file, settings, out = tmp_path / "events", tmp_path / "settings.json", tmp_path / "saved"
+    file.write_text("".join(f"{line}\n" for line in LINES[:20]))
+    client = dict(with_password("", RIGHT).settings)
+    settings.write_text(json.dumps({"bootstrap.servers": secured, **client}))
+    filled = command("fill", settings, "--events", str(file), "--partitions", "1")
+    assert filled.returncode == 0, filled.stderr
+    saved = command("save", settings, "--out", str(out))
+    assert saved.returncode == 0, saved.stderr
+    assert (out / "00000.jsonl").read_text().splitlines() == LINES[:20]
+    client["sasl.password"] = WRONG
+    settings.write_text(json.dumps(client))
+    refused = command(
+        "save", settings, "--out", str(tmp_path / "other"), "--bootstrap-servers", secured
+    )
+    assert refused.returncode == 2
+    assert refused.stderr.startswith(f"nexmark kafka save: kafka {secured}: no answer: ")
+    assert WRONG not in refused.stderr + refused.stdout
+    assert not (tmp_path / "other").exists()
 
 
 @pytest.mark.long

@@ -1,7 +1,7 @@
 """The verbs about Kafka: a broker on this machine, its topics, the jars of Spark's connector."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,12 +11,23 @@ from nexmark.config import load, paths
 from nexmark.errors import NexmarkError
 from nexmark.terminal import COULD_NOT_RUN, columns, show_line
 
+if TYPE_CHECKING:
+    from nexmark.kafka.topics import KafkaCluster
+
 kafka = typer.Typer(
     name="kafka", cls=GroupedVerbs, help="Run a Kafka broker to test with; fill its topics."
 )
 
 BootstrapServers = Annotated[
     str | None, option.text("The brokers, HOST:PORT,... (default: this machine's).")
+]
+ClientSettings = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="A JSON file with the settings of the client (login, certificates), as the extra of "
+        "an Airflow connection has them.",
+    ),
 ]
 _PortOption = Annotated[int | None, option.number(1, 65000, help="The port of the first broker.")]
 
@@ -96,16 +107,15 @@ def fill(
         bool, typer.Option("--replace", help="Remove a topic of this name first.")
     ] = False,
     bootstrap_servers: BootstrapServers = None,
+    client_settings: ClientSettings = None,
 ) -> None:
     """Write recorded events to a new topic.
 
     Event n goes to partition n mod P.
     """
     from nexmark.kafka import filling
-    from nexmark.kafka.topics import KafkaCluster
 
-    cluster = KafkaCluster(bootstrap_servers or _running())
-    args = cluster, events, topic, partitions
+    args = _cluster(bootstrap_servers, client_settings), events, topic, partitions
     print(
         filling.fill(*args, replace=replace, say=lambda written: show_line(f"{written:,} events"))
     )
@@ -119,15 +129,15 @@ def save(
         int | None, option.number(1, 10**12, metavar="N", help="The first N records alone.")
     ] = None,
     bootstrap_servers: BootstrapServers = None,
+    client_settings: ClientSettings = None,
 ) -> None:
     """Write what a topic holds to files.
 
     A job of your own can read them. The records are in the order of their times.
     """
     from nexmark.kafka import saving
-    from nexmark.kafka.topics import KafkaCluster
 
-    cluster = KafkaCluster(bootstrap_servers or _running())
+    cluster = _cluster(bootstrap_servers, client_settings)
     print(
         saving.save(
             cluster, topic, out, limit=records, say=lambda saved: show_line(f"{saved:,} records")
@@ -147,6 +157,24 @@ def jars(engine: Annotated[str, option.text("The engine, of engines.yaml.")]) ->
     build = load().engine(engine).build
     version = build.pypi or resolve(build, paths.builds_dir(), say=option.on_stderr).version
     print(",".join(map(str, connector(version, option.on_stderr))))
+
+
+def _cluster(servers: str | None, client_settings: Path | None) -> "KafkaCluster":
+    """Return the Kafka that a person named, else the one of this machine.
+
+    Args:
+        servers: The bootstrap servers; None for those in the settings.
+        client_settings: A file with the settings of the client.
+
+    Raises:
+        NexmarkError: The settings cannot be read, or no broker runs on this machine.
+    """
+    from nexmark.kafka.client_settings import read_settings
+    from nexmark.kafka.topics import KafkaCluster
+
+    settings = read_settings(client_settings) if client_settings else {}
+    in_file = settings.pop("bootstrap.servers", "")
+    return KafkaCluster(servers or in_file or _running(), settings)
 
 
 def _running() -> str:

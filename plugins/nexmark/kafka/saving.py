@@ -70,7 +70,7 @@ def save(
     """
     if directory.exists():
         raise KafkaError(f"kafka save: {directory} is there already; name a new directory")
-    partitions = {each.name: each.partitions for each in kafka.topics()}
+    partitions = kafka.partitions()
     if topic not in partitions:
         raise KafkaError(f"kafka save: there is no topic {topic!r}; {suggest(topic, partitions)}")
     work = directory.with_name(f".{directory.name}.unfinished")

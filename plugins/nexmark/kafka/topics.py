@@ -72,6 +72,10 @@ class KafkaCluster:
         """Return the names of the topics that users made; KafkaError if no broker answers."""
         return set(self._listed())
 
+    def partitions(self) -> dict[str, int]:
+        """Return the partitions of each topic that users made; KafkaError if no broker answers."""
+        return {name: len(topic.partitions) for name, topic in self._listed().items()}
+
     def problem(self) -> str:
         """Return why this client cannot create topics, or ''; no topic is created."""
         probe = NewTopic("nexmark-preflight", 1, -1, config=_KEPT)
