@@ -1,6 +1,7 @@
-"""A slower version of a job over own files and of an application, in pairs, by Airflow.
+"""Slower versions of the three kinds of jobs of one's own, in pairs, by Airflow.
 
-Each row is put through a loop of its own, so the rows stay as they are and the tasks take longer.
+They are SQL over the events of Nexmark, Python over files, and an application. Each row is put
+through a loop of its own, so the rows stay as they are and the tasks take longer.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import pytest
 
 from nexmark.engines import Build
 from nexmark.flames.flame_files import flames_of
+from nexmark.jobs.job_template import write_new
 from nexmark.model import FIRST_ROUND, PROFILED
 from nexmark.night.run_directory import RunDirectory
 from tests.nights.files_job import JOB, write_job
@@ -25,16 +27,24 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.extended]
 
 Night = subprocess.CompletedProcess[str]
 
-PAIRS, MORE_PAIRS = 3, 4
+PAIRS, MORE_PAIRS = 3, 2
 ROUNDS = {"rounds": [PAIRS, MORE_PAIRS], "pursue_z": [1.0]}
-APPLICATION = "orders"
-LOOP = "size(filter(sequence(1, {turns} + CAST(amount AS INT)), number -> number < 0))"
+APPLICATION, SQL = "orders", "counted_bids"
+JOBS = (SQL, JOB, APPLICATION)
+
+
+def loop(column: str, turns: int) -> str:
+    """Return an expression that is 0, after some turns for each row."""
+    return f"size(filter(sequence(1, {turns} + CAST({column} AS INT)), number -> number < 0))"
+
+
 #: By file, what the change puts in place of what.
 SLOWER = {
-    f"{JOB}.py": ("plus_one(amount)", f"plus_one(amount) + {LOOP.format(turns=50_000)}"),
+    f"{SQL}.sql": ("max(price)", f"max(price + {loop('bidder % 100', 20_000)})"),
+    f"{JOB}.py": ("plus_one(amount)", f"plus_one(amount) + {loop('amount', 50_000)}"),
     "orders.py": (
         'where("amount > 50")',
-        f'where("amount > 50").where("{LOOP.format(turns=200_000)} = 0")',
+        f'where("amount > 50").where("{loop("amount", 200_000)} = 0")',
     ),
 }
 
@@ -48,13 +58,14 @@ def site(
     made.gate(mode="paired", comparison=ROUNDS, self_test=0)
     write_jobs(made.conf, directory / "orders", build, "secret")
     write_job(made.conf, directory / "spending")
+    write_new(SQL, made.conf)
     yield made
     made.stop()
 
 
 @pytest.fixture(scope="module")
 def changed(site: Site) -> Path:
-    """A copy of all jobs, two of them slower."""
+    """A copy of all jobs, three of them slower."""
     directory = site.home.parent / "changed"
     shutil.copytree(site.conf / "jobs", directory)
     for name, (old, new) in SLOWER.items():
@@ -69,7 +80,7 @@ def slower(site: Site, changed: Path) -> Night:
     return site.night("--candidate-job", str(changed), "--no-compatibility")
 
 
-@pytest.mark.parametrize("job", [JOB, APPLICATION])
+@pytest.mark.parametrize("job", JOBS)
 def test_the_slower_version_turns_the_night_red(site: Site, slower: Night, job: str) -> None:
     assert slower.returncode == 1, slower.stdout + slower.stderr
     with site.store() as store:
@@ -82,23 +93,25 @@ def test_the_slower_version_turns_the_night_red(site: Site, slower: Night, job: 
 
 
 def test_the_changes_of_the_jobs_are_named_and_no_conf(slower: Night) -> None:
-    assert re.search(rf"Since: the changes of the jobs {APPLICATION}, {JOB} \(", slower.stdout)
-    assert re.search(rf"Why {JOB}: slower, same operators: of \+", slower.stdout)
+    names = ", ".join(sorted(JOBS))
+    assert re.search(rf"Since: the changes of the jobs {names} \(", slower.stdout)
+    for job in (SQL, JOB):
+        assert re.search(rf"Why {job}: slower, same operators: of \+", slower.stdout)
 
 
 def test_both_versions_put_out_the_same_rows(site: Site, slower: Night) -> None:
     with site.store() as store:
         rows = store.repetitions(run_name(slower))
-    assert {row.query for row in rows} == {JOB, APPLICATION}  # other copies are left out
+    assert {row.query for row in rows} == set(JOBS)  # other copies are left out
     assert {row.status for row in rows} == {"ok"}
-    for job in (JOB, APPLICATION):
+    for job in JOBS:
         of_job = [row for row in rows if row.query == job]
         assert len({row.digest for row in of_job}) == 1
         assert len({(row.arm, row.formulation) for row in of_job}) == 2
         assert {row.stage for row in of_job} == {FIRST_ROUND, 2, PROFILED}
 
 
-@pytest.mark.parametrize("job", [JOB, APPLICATION])
+@pytest.mark.parametrize("job", JOBS)
 def test_the_alarm_has_its_evidence_with_flame_graphs(site: Site, slower: Night, job: str) -> None:
     with site.store() as store:
         night = store.night(run_name(slower))
@@ -115,7 +128,7 @@ def test_arms_take_turns_within_each_pair(site: Site, slower: Night) -> None:
     """By when they ran: a pair is done before the next begins."""
     with site.store() as store:
         all_rows = store.repetitions(run_name(slower))
-    for job in (JOB, APPLICATION):
+    for job in JOBS:
         rows = [row for row in all_rows if row.query == job and row.stage == FIRST_ROUND]
         rows.sort(key=lambda row: row.start)
         assert [row.number for row in rows] == [1, 1, 2, 2, 3, 3]

@@ -1,12 +1,13 @@
 """The job of the first night that reads files of a person's own: Python, with a reference.
 
-It has a conf, and a function in a JAR.
+It reads a stream of Parquet files and a static CSV file, and has a conf and a function in a JAR.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import duckdb
 import yaml
 
 from tests.applications.order_files import write_orders
@@ -38,10 +39,14 @@ GROUP BY ALL
 
 def write_job(conf: Path, data: Path) -> None:
     """Write the job below `conf`, and its files into `data`, the dates against the names."""
-    source = write_orders(data / "orders", FILES, ROWS)
+    source = data / "orders"
+    source.mkdir(parents=True)
+    for path in sorted(write_orders(data / "json", FILES, ROWS).iterdir()):
+        parquet = source / f"{path.stem}.parquet"
+        duckdb.sql(f"SELECT * FROM read_json('{path}')").write_parquet(str(parquet))
     names = "".join(f"{letter},Land {letter.upper()}\n" for letter in "abcdef")
     (data / "countries.csv").write_text(f"country,name\n{names}")
-    orders = {"files": str(source), "event_time": "at", "watermark": "10 seconds"}
+    orders = {"files": f"{source}/*.parquet", "event_time": "at", "watermark": "10 seconds"}
     tables = {
         "orders": {**orders, "rows_per_batch": 600},
         "countries": {"files": str(data / "countries.csv"), "static": True},
