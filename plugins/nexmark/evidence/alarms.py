@@ -80,11 +80,9 @@ def since_of(store: Store, group: Group) -> str:
     name = f"build {build.name}"
     before = _night_before(store, night, alarm.verdict.query)
     query = alarm.verdict.query
-    same_build = (night.baselines or {}).get(query) == night.build_id
-    chosen = not (night.teaches or same_build)
-    is_new = before is None or before.build_id != night.build_id
-    changes = [name] if is_new or chosen else []
+    changes = [name] if before is None or before.build_id != night.build_id else []
     if tried := _tried(store, night, [each.verdict.query for each in group.alarms]):
+        same_build = (night.baselines or {}).get(query) == night.build_id
         changes = [*tried, *([] if same_build else changes)]
     if before is not None:
         changes += _changed_setting(store, night, before, query)
@@ -114,16 +112,15 @@ def _tried(store: Store, night: NightRow, queries: Sequence[str]) -> list[str]:
 def _night_before(store: Store, night: NightRow, query: str) -> NightRow | None:
     """Return the last comparable night before a night, or else the last one of the same DAG.
 
-    Where people choose what they compare, a night of another workload was another question.
+    None, too, where a person chose what is compared: the night before was another question.
     """
+    if not night.teaches:
+        return None
     for verdicts in store.earlier(night.id, 1, {query}):
         if verdicts:
             return store.night(verdicts[0].night)
     before, _ = history.neighbours(store, night)
-    if before is None:
-        return None
-    other = store.night(before)
-    return other if night.teaches or other.workload == night.workload else None
+    return None if before is None else store.night(before)
 
 
 def _changed_setting(store: Store, night: NightRow, before: NightRow, query: str) -> list[str]:
