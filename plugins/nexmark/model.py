@@ -242,7 +242,7 @@ LEFT_OPEN = frozenset({Value.UNDECIDED, Value.SUSPECT})
 """The values of a query that more pairs of the same two builds would decide."""
 
 MEASURED_ON = LEFT_OPEN | {Value.INVALID}
-"""The values of a query that `nexmark build --continue` measures; pairs of an INVALID one do not
+"""The values of a query that `nexmark build --continue RUN` measures; pairs of an INVALID one do not
 count, so it begins again."""
 
 
