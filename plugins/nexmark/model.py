@@ -242,8 +242,10 @@ LEFT_OPEN = frozenset({Value.UNDECIDED, Value.SUSPECT})
 """The values of a query that more pairs of the same two builds would decide."""
 
 MEASURED_ON = LEFT_OPEN | {Value.INVALID}
-"""The values of a query that `nexmark build --continue RUN` measures; pairs of an INVALID one do not
-count, so it begins again."""
+"""The values of a query that `nexmark build --continue RUN` measures.
+
+Pairs of an INVALID one do not count, so it begins again.
+"""
 
 
 def is_red(
