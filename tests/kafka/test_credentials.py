@@ -200,7 +200,7 @@ def test_the_commands_connect_as_a_file_of_client_settings_says(
         "save", settings, "--out", str(tmp_path / "other"), "--bootstrap-servers", secured
     )
     assert refused.returncode == 2
-    assert refused.stderr.startswith(f"nexmark kafka save: kafka {secured}: no answer: ")
+    assert refused.stderr.startswith(f"kafka {secured}: no answer: ")
     assert WRONG not in refused.stderr + refused.stdout
     assert not (tmp_path / "other").exists()
 
