@@ -67,13 +67,16 @@ def application(source: Path) -> str:
 def test_each_command_does_what_the_page_says(
     conf: Path, planned: list[Night], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    new, check, listed, save, build, run, changed, of_application = commands()
+    new, check, listed, save, with_login, build, run, changed, of_application = commands()
     assert main(shlex.split(new)) == 0
     assert check == new.replace("new", "check")
     assert main(shlex.split(listed)) == 0
     assert "busy_auctions.duckdb.sql" in capsys.readouterr().out
-    assert main(shlex.split(save.replace("/data/orders", str(tmp_path)))) == 2
-    assert "is there already; name a new directory" in capsys.readouterr().err
+    settings = tmp_path / "settings.json"
+    settings.write_text('{"bootstrap.servers": "broker:9092", "sasl.password": "secret"}')
+    for saving in (save, with_login.replace("~/.kafka-orders.json", str(settings))):
+        assert main(shlex.split(saving.replace("/data/orders", str(tmp_path)))) == 2
+        assert "is there already; name a new directory" in capsys.readouterr().err
     assert main(shlex.split(build)) == main(shlex.split(run)) == 0
     shutil.copytree(conf / "jobs", tmp_path / "changed")
     with (tmp_path / "changed" / "busy_auctions.sql").open("a") as file:
