@@ -219,7 +219,10 @@ def _next(night: NightRow, rows: Sequence[Row], suite: Verdict | None) -> str:
 
 def _measured_again(night: NightRow, invalid: Sequence[Row]) -> str:
     """Return how queries that are INVALID are measured again: by a command, or by their tasks."""
-    if night.dag_id == BUILD_DAG_ID and invalid[0].metric in CPU_METRICS:
+    compared = all(
+        row.metric in CPU_METRICS and row.verdict and row.verdict.baseline_build for row in invalid
+    )
+    if compared and night.dag_id == BUILD_DAG_ID:
         return f"measure {_names(invalid)} again: nexmark build --continue '{night.id}'"
     return f"clear {invalid[0].query}'s tasks."
 
