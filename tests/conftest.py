@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 
 import pytest
@@ -69,6 +70,20 @@ def pytest_collection_finish() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the files that take most of the time: the time of CI is a budget."""
+    seconds: Counter[str] = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                seconds[report.nodeid.partition("::")[0]] += report.duration
+    dearest = [(file, taken) for file, taken in seconds.most_common(40) if taken >= 20]
+    if dearest:
+        terminalreporter.section("seconds of each file, of 20 and more")
+    for file, taken in dearest:
+        terminalreporter.write_line(f"{taken:7.0f}  {file}")
 
 
 @pytest.hookimpl(optionalhook=True)  # `-p no:xdist` is a way to run them, too
