@@ -321,7 +321,7 @@ def overview(store: Store, dags: Collection[str]) -> Overview:
     all_nights = history.nights(store, dags, NIGHTS)
     nights = [night for night in all_nights if night.teaches]
     accepted = states(store.acceptances(), datetime.now(UTC))
-    reds = history.judged(store, nights, reds=True)
+    reds = history.reds(store, nights)
     issues = issues_of(reds, accepted, store.build_names(red.build for red in reds))
     lines, unjudged = _newest_lines(store, nights)
     engines = [_engine(line, issues, unjudged.get(line.night.id)) for line in lines]

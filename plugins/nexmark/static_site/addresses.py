@@ -91,7 +91,7 @@ def _of_nights(
 ) -> Iterator[SitePage]:
     """Yield the pages and files of all nights; ``keys`` has the key of each night."""
     dags = {night.dag_id for night in nights}
-    judged = history.judged(store, nights, reds=True)[::-1]
+    judged = history.reds(store, nights)[::-1]
     reds = [one for one in judged if one.bad and one.query != SUITE][:ALARMS]
     newest = {engine.line.night.id for engine in overview(store, dags).engines}
     alarms = grouped(reds, lambda one: one.night)

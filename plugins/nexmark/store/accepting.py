@@ -19,14 +19,16 @@ COUNTS, SUPERSEDED, EXPIRED, WITHDRAWN = "counts", "superseded", "expired", "wit
 
 def states(rows: Sequence[AcceptanceRow], at: datetime) -> list[tuple[AcceptanceRow, str]]:
     """Return each acceptance with its state at a moment, in the given order."""
-    place = attrgetter("engine", "workload", "cluster", "query")
-    newest = {place(row): row.id for row in rows if not row.over(at)}
-    with_states = []
-    for row in rows:
-        state = COUNTS if newest.get(place(row)) == row.id else SUPERSEDED
-        state = EXPIRED if row.expired(at) else state
-        with_states.append((row, WITHDRAWN if row.withdrawn(at) else state))
-    return with_states
+    places = list(map(attrgetter("engine", "workload", "cluster", "query"), rows))
+    ended = [
+        WITHDRAWN if row.withdrawn(at) else EXPIRED if row.expired(at) else None for row in rows
+    ]
+    going = zip(places, rows, ended, strict=True)
+    newest = {place: row.id for place, row, end in going if end is None}
+    return [
+        (row, end or (COUNTS if newest[place] == row.id else SUPERSEDED))
+        for place, row, end in zip(places, rows, ended, strict=True)
+    ]
 
 
 def parse_expiry(text: str, now: datetime) -> datetime | None:

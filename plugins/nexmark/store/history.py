@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
-from sqlalchemy import func, select
-from sqlalchemy.orm import aliased
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import Session, aliased
 
 from nexmark.model import SUITE, Mode, Value, grouped
 from nexmark.secrets import shown_build
@@ -19,8 +19,17 @@ from nexmark.store.list_filter import EVERYTHING, ListFilter, builds_named, nigh
 from nexmark.store.query_history import PLACE
 from nexmark.store.reading import Reader
 from nexmark.store.table_rows import AcceptanceRow, BuildRow, NightRow, VerdictRow
-from nexmark.store.verdict_rows import by_newest_gate, of_newest_gate, select_verdicts, verdict_of
+from nexmark.store.verdict_rows import (
+    by_newest_gate,
+    newest_gate_of,
+    of_newest_gate,
+    select_verdicts,
+    verdict_of,
+)
 from nexmark.verdict.verdict import Verdict
+
+_SERIES = ("dag_id", *PLACE, "shape", "mode")
+"""What the nights of a series of verdicts have in common; the verdicts are on one query."""
 
 
 class ListedNight(NamedTuple):
@@ -255,36 +264,50 @@ def tallies(store: Reader, nights: Iterable[AnyNight]) -> dict[str, Tally]:
     }
 
 
-def judged(store: Reader, nights: Iterable[AnyNight], reds: bool = False) -> list[Judged]:
-    """Return the deciding verdicts of nights, the oldest night first.
+def judged(store: Reader, nights: Iterable[AnyNight]) -> list[Judged]:
+    """Return the deciding verdicts of nights, the oldest night first."""
+    counts = of_newest_gate([night.id for night in nights])
+    with store.reading() as session:
+        return _judged(session, VerdictRow.decides & counts)
 
-    ``reds``: only bad verdicts, and the verdict that comes next in the series of each.
+
+def reds(store: Reader, nights: Iterable[AnyNight]) -> list[Judged]:
+    """Return the deciding verdicts of nights that are bad, and the next one after each.
+
+    The next one is that of the same series. The oldest night comes first.
     """
+    ids = [night.id for night in nights]
+    after, its_night = aliased(VerdictRow), aliased(NightRow)
+    same = [getattr(its_night, name) == getattr(NightRow, name) for name in _SERIES]
+    following = (
+        select(after.id)
+        .join(its_night, its_night.id == after.night_id)
+        .where(*same, its_night.started > NightRow.started, its_night.id.in_(ids))
+        .where(after.query == VerdictRow.query, after.decides, newest_gate_of(after))
+        .order_by(its_night.started, after.id)
+        .limit(1)
+        .correlate(VerdictRow, NightRow)
+        .scalar_subquery()
+    )
+    bad = (
+        select(VerdictRow.id, following)
+        .join(NightRow)
+        .where(NightRow.id.in_(ids), VerdictRow.bad, VerdictRow.decides, by_newest_gate())
+    )
+    with store.reading() as session:
+        wanted = {number for numbers in session.execute(bad) for number in numbers}
+        return _judged(session, VerdictRow.id.in_(wanted - {None}))
+
+
+def _judged(session: Session, wanted: ColumnElement[bool]) -> list[Judged]:
+    """Return the verdicts of a condition, the oldest night first."""
     place = [getattr(NightRow, name) for name in PLACE]
     of_night = (VerdictRow.night_id, NightRow.dag_id, NightRow.started, *place, NightRow.build_id)
-    of_verdict = (VerdictRow.query, VerdictRow.value, VerdictRow.ratio, VerdictRow.bad.label("bad"))
-    withdrawn = VerdictRow.acceptance_withdrawn.label("withdrawn")
-    acceptance = (VerdictRow.acceptance_id, NightRow.shape, NightRow.mode, withdrawn)
-    columns = (*of_night, *of_verdict, *acceptance)
-    ids = [night.id for night in nights]
-    counts = VerdictRow.decides & of_newest_gate(ids)
-    with store.reading() as session:
-        if not reds:
-            wanted = select(*columns).select_from(VerdictRow).join(NightRow).where(counts)
-            wanted = wanted.order_by(NightRow.started, VerdictRow.id)
-            return [Judged._make(row) for row in session.execute(wanted)]
-        # SQLite sorts for each series; most queries never were red, by any gate
-        of_nights = VerdictRow.decides & VerdictRow.night_id.in_(ids)
-        bad = select(VerdictRow.query).where(VerdictRow.bad, of_nights).distinct()
-        counts &= VerdictRow.query.in_(session.scalars(bad).all())
-        series = (NightRow.dag_id, *place, NightRow.shape, NightRow.mode, VerdictRow.query)
-        in_order = (NightRow.started, VerdictRow.id)
-        before = func.lag(VerdictRow.bad).over(partition_by=series, order_by=in_order)
-        deciding = select(*columns, VerdictRow.id, before.label("before")).join(NightRow)
-        rows = deciding.where(counts).subquery()
-        wanted = select(*rows.c[: len(columns)]).where(rows.c.bad | rows.c.before)
-        wanted = wanted.order_by(rows.c.started, rows.c.id)
-        return [Judged._make(row) for row in session.execute(wanted)]
+    of_verdict = (VerdictRow.query, VerdictRow.value, VerdictRow.ratio, VerdictRow.bad)
+    acceptance = (VerdictRow.acceptance_id, NightRow.shape, NightRow.mode)
+    columns = (*of_night, *of_verdict, *acceptance, VerdictRow.acceptance_withdrawn)
+    rows = select(*columns).select_from(VerdictRow).join(NightRow).where(wanted)
+    return list(map(Judged._make, session.execute(rows.order_by(NightRow.started, VerdictRow.id))))
 
 
 def builds(

@@ -32,11 +32,19 @@ def _add_ageing(op: Operations) -> None:
     op.add_column("repetition", Column("ageing", JSON))
 
 
+def _add_indexes_of_pages(op: Operations) -> None:
+    op.drop_index("ix_night_engine", "night")
+    place = ["engine", "workload", "cluster"]
+    op.create_index("ix_night_engine_workload_cluster_started", "night", [*place, "started"])
+    op.create_index("ix_verdict_value", "verdict", ["value"])
+
+
 CHANGES: dict[str, Callable[[Operations], None]] = {
     "0014": _add_further_pairs,
     "0015": _add_revisions,
     "0016": _add_started_by,
     "0017": _add_ageing,
+    "0018": _add_indexes_of_pages,
 }
 """By the number of the schema that a change makes; the first one is ``versions.FIRST`` plus 1."""
 

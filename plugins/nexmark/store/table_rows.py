@@ -75,12 +75,15 @@ class NightRow(Base):
     """
 
     __tablename__ = "night"
-    __table_args__ = (sa.Index(None, "dag_id", "started"),)
+    __table_args__ = (
+        sa.Index(None, "dag_id", "started"),
+        sa.Index(None, "engine", "workload", "cluster", "started"),
+    )
 
     id: Mapped[str] = mapped_column(RUN, primary_key=True)
     dag_id: Mapped[str]
     run_id: Mapped[str]
-    engine: Mapped[str] = mapped_column(NAME, index=True)
+    engine: Mapped[str] = mapped_column(NAME)
     workload: Mapped[str] = mapped_column(NAME)
     cluster: Mapped[str] = mapped_column(NAME)
     build_id: Mapped[str] = mapped_column(sa.ForeignKey("build.id"))
@@ -308,6 +311,7 @@ class VerdictRow(_OfNight, Base):
     __table_args__ = (
         sa.UniqueConstraint("night_id", "query", "metric", "gate_version"),
         sa.Index(None, "query", "metric"),
+        sa.Index(None, "value"),
     )
 
     query: Mapped[str] = mapped_column(NAME)

@@ -3,6 +3,7 @@
 from collections import namedtuple
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, func, select, tuple_
@@ -98,17 +99,30 @@ def verdict_of(selected: Sequence[Any], build: str) -> Verdict:
     )
 
 
+@cache
 def select_verdicts() -> Select[*tuple[Any, ...]]:
-    """Select the columns of verdicts, each with the candidate build of its night."""
+    """Return a query for verdicts, each with the candidate build of its night.
+
+    It is made once: to make it takes as long as the database takes to read a night's verdicts.
+    """
     columns = select(*COLUMNS, NightRow.build_id).select_from(VerdictRow)
     return columns.join(NightRow, NightRow.id == VerdictRow.night_id)
 
 
+@cache
 def by_newest_gate() -> ColumnElement[bool]:
-    """Return the condition that a verdict is by the newest gate that judged its night."""
+    """Return the condition that a verdict is by the newest gate that judged its night.
+
+    It is made once, as ``select_verdicts`` is.
+    """
+    return newest_gate_of(VerdictRow)
+
+
+def newest_gate_of(row: type[VerdictRow]) -> ColumnElement[bool]:
+    """Return the same condition of an alias of the rows of verdicts."""
     other = aliased(VerdictRow)
-    newest = select(func.max(other.gate_version)).where(other.night_id == VerdictRow.night_id)
-    return VerdictRow.gate_version == newest.correlate(VerdictRow).scalar_subquery()
+    newest = select(func.max(other.gate_version)).where(other.night_id == row.night_id)
+    return row.gate_version == newest.correlate(row).scalar_subquery()
 
 
 def of_newest_gate(runs: Collection[str]) -> ColumnElement[bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 from sqlalchemy import event
@@ -10,6 +11,7 @@ from nexmark.model import Value
 from nexmark.store import Store, history
 from nexmark.store.query_history import trail
 from nexmark.store.table_rows import NightRow
+from tests.unit.store.night_builder import OK, judged
 from tests.unit.web import web_nights
 from tests.unit.web.web_nights import DAG, NEW, OLD
 
@@ -127,7 +129,7 @@ def test_reds_come_with_the_verdict_that_ended_them(store: Store) -> None:
     red, green = {"q0": Value.OK, "q5": Value.REGRESSION}, {"q0": Value.OK, "q5": Value.OK}
     runs = [web_nights.record(store, n, red if n in (2, 3) else green) for n in range(1, 6)]
     nights = history.nights(store, [DAG], 9)
-    found = history.judged(store, nights, reds=True)
+    found = history.reds(store, nights)
     assert [(x.night, x.query, x.bad) for x in found] == [
         (runs[1], "q5", True),
         (runs[2], "q5", True),
@@ -136,4 +138,28 @@ def test_reds_come_with_the_verdict_that_ended_them(store: Store) -> None:
     assert len(history.judged(store, nights)) == 10
     again = [replace(x, gate_version=9, value=Value.OK) for x in store.verdicts(runs[1])]
     store.record_verdicts(runs[1], again)
-    assert [x.night for x in history.judged(store, nights, reds=True)] == runs[2:4]
+    assert [x.night for x in history.reds(store, nights)] == runs[2:4]
+
+
+def test_reds_are_what_one_finds_by_reading_every_verdict(store: Store) -> None:
+    """In nights in turns of two workloads, some with fewer queries, some judged by two gates."""
+    chance = random.Random(7)
+    values = (Value.OK, Value.OK, Value.REGRESSION, Value.SUSPECT, Value.INVALID, Value.MISSING)
+    for number in range(1, 31):
+        given = [
+            replace(OK, query=query, value=chance.choice(values), ratio=chance.choice((0.9, 1.2)))
+            for query in chance.sample(("q0", "q5", "q8"), chance.randint(1, 3))
+        ]
+        run = judged(store, number, *given, workload=chance.choice(("small", "big")))
+        if chance.random() < 0.3:
+            of_newer = [replace(each, value=chance.choice(values)) for each in given[:2]]
+            store.record_verdicts(run, [replace(each, gate_version=3) for each in of_newer])
+    nights = history.nights(store, [DAG], 25)
+    last = dict[tuple[str, ...], bool]()
+    expected = []
+    for verdict in history.judged(store, nights):
+        if verdict.bad or last.get(verdict.series):
+            expected.append(verdict)
+        last[verdict.series] = verdict.bad
+    assert 20 < len(expected) < len(history.judged(store, nights))
+    assert history.reds(store, nights) == expected

@@ -111,8 +111,8 @@ def test_verdicts_are_in_the_order_of_their_nights_and_then_as_given(store: Stor
     early = judged(store, 1, RED)
     nights = [store.night(run) for run in (later, early)]
     expected = [(early, "q5"), (later, "q9"), (later, "q1")]
-    for reds in (True, False):
-        found = history.judged(store, nights, reds=reds)
+    for read in (history.judged, history.reds):
+        found = read(store, nights)
         assert [(x.night, x.query) for x in found] == expected
 
 
@@ -135,7 +135,7 @@ def test_a_red_ends_with_the_next_verdict_of_its_series(
     end, red = judged(store, 4), judged(store, 2, RED)
     judged(store, 1), judged(store, 5)
     nights = history.nights(store, [DAG, "other"], 9)
-    found = [x.night for x in history.judged(store, nights, reds=True)]
+    found = [x.night for x in history.reds(store, nights)]
     assert found == [red, between if change == {"queries": []} else end]
 
 
