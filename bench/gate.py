@@ -8,9 +8,9 @@ nights with a red suite when all queries are 2.5 % slower, and detection of a ch
 in the first night and within seven. "guard" is what the guardrail alone has made red, "garbage" how
 often it finds two queries whose executors need 20 % more CPU time, and their tasks none. Then
 worlds in which builds are accepted: nights that begin a false WATCH for what they come to, nights
-that have one, and how often a real creep is seen at its end. Then the bars; exit code 1 when one is
-missed. With --figures the rates of each world are kept in a file, and the same command goes on
-where it was stopped.
+that have one, and how often a real creep is seen at its end. Then comparisons whose open queries
+are measured again, run by run. Then the bars; exit code 1 when one is missed. With --figures the
+rates of each world are kept in a file, and the same command goes on where it was stopped.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from typing import NoReturn, TypeVar
 import numpy as np
 from pydantic import TypeAdapter
 
-from bench import simulated_nights
+from bench import continued_comparisons, simulated_nights
+from bench.continued_comparisons import ContinuedTally, rules_of, simulate_continued
 from bench.simulated_nights import QUERIES, PairedSuites, Stretch, World
 from nexmark.config import ConfigError, Gate
 from nexmark.config.load import load_gate
@@ -363,6 +364,12 @@ def bar_of_creeps(tally: CreepTally) -> GateBar:
     return GateBar(f"{tally.world}: nights that begin a false creep", tally.begun, 0.02)
 
 
+def bar_of_continued(tally: ContinuedTally) -> GateBar:
+    """Return the bar of comparisons that go on."""
+    text = f"comparison, {tally.world}: false reds in {continued_comparisons.RUNS} runs"
+    return GateBar(text, tally.false_reds, continued_comparisons.BAR)
+
+
 def bar_of_world(tally: WorldTally) -> list[GateBar]:
     """Return the bars of a world in which more happens than noise."""
     reached = [GateBar(f"{tally.world}: false alarms per night", tally.false_alarms, 0.02)]
@@ -403,7 +410,8 @@ def _kept(file: Path | None, rules: Gate, nights: int, seed: int) -> KeptRuns | 
     if file is None:
         return None
     verdicts = Path(str(resources.files("nexmark.verdict")))
-    code = [*sorted(verdicts.glob("*.py")), Path(simulated_nights.__file__), Path(__file__)]
+    simulations = (simulated_nights.__file__, continued_comparisons.__file__, __file__)
+    code = [*sorted(verdicts.glob("*.py")), *map(Path, simulations)]
     digest = hashlib.sha256(rules.model_dump_json().encode())
     for path in code:
         digest.update(path.read_bytes())
@@ -436,6 +444,13 @@ def _print_tables(simulations: Simulations, rules: Gate, nights: int, seed: int)
             for number, world in enumerate(ACCEPTING)
         ],
     )
+    continued = simulations.begin(
+        ContinuedTally,
+        [
+            partial(simulate_continued, world, rules_of(rules), few, seed + 1000 * number)
+            for number, world in enumerate(continued_comparisons.WORLDS)
+        ],
+    )
     reached: list[GateBar] = []
     print("\n".join(_head()), flush=True)
     for tally in tallies:
@@ -452,6 +467,10 @@ def _print_tables(simulations: Simulations, rules: Gate, nights: int, seed: int)
     for creep in creeps:
         print(creep, flush=True)
         reached.append(bar_of_creeps(creep))
+    print(continued_comparisons.head())
+    for going_on in continued:
+        print(going_on, flush=True)
+        reached.append(bar_of_continued(going_on))
     return reached
 
 
@@ -482,7 +501,9 @@ class Simulations:
             for number, result in enumerate(begun)
         )
 
-    def _keep(self, number: int, tally: WorldTally | FirstNightTally | CreepTally) -> None:
+    def _keep(
+        self, number: int, tally: WorldTally | FirstNightTally | CreepTally | ContinuedTally
+    ) -> None:
         if self.kept:
             self.kept.keep(number, type(tally).__name__, {"rates": asdict(tally)})
 

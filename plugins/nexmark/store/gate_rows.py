@@ -80,7 +80,7 @@ def read_night(
     of_query = (ValidationRow.query, ValidationRow.arm.desc())
     validations = session.scalars(of_night(ValidationRow).order_by(*of_query)).all()
     by_query = grouped(rows, lambda row: row.query)
-    before = _left_open(session, night, by_query) if arms == ARMS else {}
+    before, family = _left_open(session, night, by_query) if arms == ARMS else ({}, 0)
     places = {query: place for place, query in enumerate(wanted)}
     measurements = (
         _measured(metric, query, by_query[query], arms, before.get(query, ()))
@@ -120,6 +120,7 @@ def read_night(
         groups={query: query for query in wanted if query in with_canary},
         teaches=night.teaches,
         candidate=night.build_id if arms == ARMS else "",
+        family=family,
         aged=_aged(rows, arms),
         warmup=int(str(night.workload_spec.get("warmup_batches", 0))),
     )
@@ -142,14 +143,15 @@ def _aged(rows: Sequence[RepetitionRow], arms: tuple[str, str]) -> dict[str, tup
 
 def _left_open(
     session: Session, night: NightRow, queries: Collection[str]
-) -> dict[str, list[RepetitionRow]]:
+) -> tuple[dict[str, list[RepetitionRow]], int]:
     """Return by query the right repetitions of earlier nights that left the query undecided.
 
     These nights measured the same two builds on the same engine, workload and cluster, in the same
-    shape and with the same confs of the candidate.
+    shape and with the same confs of the candidate. The second value is the largest number of
+    queries of one of these nights, 0 if there is none.
     """
     if night.mode != Mode.PAIRED:
-        return {}
+        return {}, 0
     earlier_nights = session.scalars(
         select(NightRow)
         .where(night.is_comparable(), NightRow.build_id == night.build_id)
@@ -169,10 +171,11 @@ def _left_open(
         for query in queries
     }
     rows: dict[str, list[RepetitionRow]] = {}
-    for row in _right_rows(session, {run for runs in open_nights.values() for run in runs}):
+    runs = {run for runs in open_nights.values() for run in runs}
+    for row in _right_rows(session, runs):
         if row.night_id in open_nights.get(row.query, ()):
             rows.setdefault(row.query, []).append(row)
-    return rows
+    return rows, max((len(row.queries) for row in same_confs if row.id in runs), default=0)
 
 
 def _values(

@@ -274,7 +274,7 @@ def judged(store: Reader, nights: Iterable[AnyNight]) -> list[Judged]:
 def reds(store: Reader, nights: Iterable[AnyNight]) -> list[Judged]:
     """Return the deciding verdicts of nights that are bad, and the next one after each.
 
-    The next one is that of the same series. The oldest night comes first.
+    The next one is in the same series. The oldest night comes first.
     """
     ids = [night.id for night in nights]
     after, its_night = aliased(VerdictRow), aliased(NightRow)

@@ -480,6 +480,7 @@ def decide(
     asked: int | None = None,
     last: int | None = None,
     before: NDArray[np.int_] | None = None,
+    family: int = 0,
 ) -> Decision:
     """Judge a night by the pairs of its first round, and further ones of queries that go on.
 
@@ -495,12 +496,16 @@ def decide(
         last: The last round that there is so far; None: all that the gate knows.
         before: How many pairs of each query are of earlier nights; they are the first among those
             of the first round. None: none.
+        family: How many queries were compared when the pairs of earlier nights were measured. The
+            error of the night is shared by at least this number: these queries were left open
+            because they looked slow.
     """
     usual = learn(history.shift, history.spread, history.pairs, rules.noise_floor)
     size = ratios.shape[-1]
     planned = rounds_from(asked or size, rules)
     earlier = np.zeros(ratios.shape[-2], dtype=np.int_) if before is None else before
-    bounds = Bounds.of(planned, ratios.shape[-2], rules, int(earlier.max(initial=0)))
+    sharing = max(ratios.shape[-2], family)
+    bounds = Bounds.of(planned, sharing, rules, int(earlier.max(initial=0)))
     tonight = moderate(ratios, usual.pair, rules)
     first = final = look(ratios, size, tonight, usual, rules, bounds, widening, earlier)
     added = widening if again is None else again

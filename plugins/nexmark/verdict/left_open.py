@@ -40,9 +40,10 @@ class _Compared(NamedTuple):
 
 
 class _NightPairs(NamedTuple):
-    """The pairs of one night by metric, with the basis of the figures."""
+    """The pairs of one night by metric, with the basis of the figures, and its family."""
 
     of_metric: dict[str, tuple[Basis | None, tuple[Pair, ...]]]
+    family: int
 
 
 class LeftOpen:
@@ -58,19 +59,28 @@ class LeftOpen:
     def added_to(self, night: MeasuredNight) -> MeasuredNight:
         """Return the night with the pairs that earlier ones left."""
         measured = tuple(replace(one, before=self._before(night, one)) for one in night.measured)
-        return replace(night, measured=measured)
+        families = (
+            each.family
+            for query in {one.query for one in measured if one.before}
+            for each in self._open(night, query)
+        )
+        return replace(night, measured=measured, family=max(families, default=0))
+
+    def _open(self, night: MeasuredNight, query: str) -> list[_NightPairs]:
+        """Return the nights that left a query open, the newest first."""
+        return still_open(reversed(self._nights.get(_compared(night, query), ())))
 
     def _before(self, night: MeasuredNight, one: Measured) -> tuple[Pair, ...]:
-        earlier = reversed(self._nights.get(_compared(night, one.query), ()))
         kept = (
             each.of_metric[one.metric]
-            for each in still_open(earlier)
+            for each in self._open(night, one.query)
             if one.metric in each.of_metric
         )
         return tuple(pair for basis, pairs in kept if basis == one.basis for pair in pairs)
 
     def add(self, night: MeasuredNight, verdicts: Iterable[Verdict]) -> None:
         """Keep the pairs of a night with what it has decided."""
+        queries = {*night.expected, *(one.query for one in night.measured)}
         for verdict in verdicts:
             compared = _compared(night, verdict.query)
             known = compared.candidate and compared.baseline
@@ -82,7 +92,7 @@ class LeftOpen:
                 if one.query == verdict.query
             }
             nights = self._nights.setdefault(compared, deque(maxlen=ADDED_UP))
-            nights.append((verdict.value, _NightPairs(of_metric)))
+            nights.append((verdict.value, _NightPairs(of_metric, len(queries))))
 
 
 def _compared(night: MeasuredNight, query: str) -> _Compared:

@@ -149,8 +149,11 @@ class MeasuredNight:
     many as there are). ``invalid`` has a reason for queries whose result is not proven right,
     ``missing`` for queries with a repetition that did not run. ``baseline`` has the accepted build,
     ``groups`` the canary group of a query. ``teaches``: whether later nights learn from this one.
-    ``candidate`` is the build that is tested, "" where that is not known. A soak night has the
-    samples of each pair in ``aged``, and the number of its first batch after the warm-up.
+    ``candidate`` is the build that is tested, "" where that is not known. ``family`` is the largest
+    number of queries of an earlier night whose pairs are ``before`` in this one. The queries of
+    this night were left open among them, and share the error of a night with all of them. A soak
+    night has the samples of each pair in ``aged``, and the number of its first batch after the
+    warm-up.
     """
 
     name: str
@@ -164,5 +167,6 @@ class MeasuredNight:
     groups: Mapping[str, str] = field(default_factory=dict)
     teaches: bool = True
     candidate: str = ""
+    family: int = 0
     aged: Mapping[str, tuple[Aged, ...]] = field(default_factory=dict)
     warmup: int = 0

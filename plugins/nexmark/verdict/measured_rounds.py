@@ -46,6 +46,7 @@ class MeasuredRounds:
             again=np.asarray([grounds.widening(grounds.grade_later(one)) for one in fit]),
             asked=grounds.night.asked or max(len(one.pairs) for one in fit),
             before=self._before,
+            family=grounds.night.family,
             last=last,
         )
 

@@ -19,8 +19,9 @@ ASKED = 3
 
 def compared(store: Store, number: int, value: Value | None, **changes: Any) -> str:
     """Record a night of q5 with its pairs, and with a verdict if there is one."""
-    given = {"run_id": f"n{number}", "started": STARTED + timedelta(days=number), **changes}
-    made = paired(number, queries=("q5",), repetitions=ASKED, **given)
+    given: dict[str, Any] = {"run_id": f"n{number}", "queries": ("q5",)}
+    given |= {"started": STARTED + timedelta(days=number), **changes}
+    made = paired(number, repetitions=ASKED, **given)
     store.record_night(made)
     validate(store, made.run, ["q5"])
     for pair in range(1, ASKED + 1):
@@ -42,6 +43,16 @@ def test_what_is_undecided_goes_on_with_the_pairs_of_earlier_nights(store: Store
     compared(store, 1, Value.UNDECIDED)
     compared(store, 2, Value.UNDECIDED)
     assert added(store, compared(store, 3, None)) == [11.0, 12.0]
+
+
+def test_the_error_stays_shared_by_the_queries_among_which_one_was_left_open(store: Store) -> None:
+    """Else it is tested as if nobody had chosen it: once more with the error of a whole night."""
+    every = ("q0", "q5", "q8", "q10")
+    runs = [compared(store, 1, Value.UNDECIDED, queries=every)]
+    runs += [compared(store, number, Value.UNDECIDED) for number in (2, 3)]
+    runs.append(compared(store, 4, Value.OK, queries=every[:2]))
+    runs.append(compared(store, 5, None))
+    assert [store.paired_night(run).family for run in runs] == [0, 4, 4, 4, 0]
 
 
 @pytest.mark.parametrize("between", [Value.OK, Value.REGRESSION, Value.INVALID, None])

@@ -10,8 +10,12 @@ import numpy as np
 import pytest
 
 from nexmark.model import Value
+from nexmark.verdict.eligibility import Grounds
+from nexmark.verdict.left_open import LeftOpen
 from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair
+from nexmark.verdict.measured_rounds import MeasuredRounds
 from nexmark.verdict.nightly import going_on, judge_night, replay
+from nexmark.verdict.noise import Past
 from nexmark.verdict.verdict import Verdict
 from tests.unit.verdict.gate_builder import (
     CALIBRATED,
@@ -401,6 +405,23 @@ class TestEarlierPairs:
         values = [x.value for night in replay(nights, rules()) for x in night if x.query == "q5"]
         assert values[0] is Value.UNDECIDED
         assert Value.OK in values
+
+    def test_a_query_that_is_measured_again_shares_the_error_with_all_of_its_first_night(
+        self,
+    ) -> None:
+        """It was left open because it looked slow: the bound is not that of one query."""
+        first, left = self.undecided(), LeftOpen()
+        of_q5 = tuple(one for one in first.measured if one.query == "q5")
+        again = replace(first, name="second", measured=of_q5)
+        for some in (first, again):
+            left.add(some, judge_night(left.added_to(some), [], rules()))
+        third = left.added_to(replace(again, name="third"))
+        assert third.family == len(QUERIES)
+        assert len(third.measured[0].before) == 10
+        nothing = Past([], {"q5": CPU}, rules().mode)
+        rounds = MeasuredRounds(third.measured, Grounds(third, rules()), nothing)
+        among_all = rules().false_reds / len(QUERIES)
+        assert rounds.decide().bounds.error == pytest.approx(among_all)
 
     @pytest.mark.parametrize("other", [{"candidate": "newer"}, {"candidate": ""}])
     def test_pairs_of_other_builds_do_not_count(self, other: dict[str, str]) -> None:
