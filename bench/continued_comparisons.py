@@ -9,15 +9,16 @@ rounds are drawn, and the gate reads those that it would have measured.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 
 import numpy as np
 
 from bench.simulated_nights import World
 from nexmark.config import Gate
-from nexmark.model import SUITE, Mode, Value
+from nexmark.model import LEFT_OPEN, SUITE, Mode, Value
+from nexmark.verdict.left_open import LeftOpen
 from nexmark.verdict.location import Array
 from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair
 from nexmark.verdict.nightly import judge_night
@@ -26,8 +27,6 @@ from nexmark.verdict.verdict import Verdict
 QUERIES = 12
 RUNS = 4
 EFFECTS = (0.05, 0.10)
-OPEN = (Value.UNDECIDED, Value.SUSPECT)
-"""A query with one of these verdicts is measured again."""
 WORLDS = (World("CV 5 %", 0.05), World("CV 10 %", 0.10))
 BAR = 0.02
 """The most false reds of a comparison, in all its runs."""
@@ -141,29 +140,36 @@ def _runs(
         rng: The random numbers.
     """
     ends = list(accumulate(rules.rounds))
-    before: dict[int, tuple[Pair, ...]] = dict.fromkeys(range(QUERIES), ())
     scale = np.resize(world.scale(), QUERIES)
-    for _ in range(RUNS):
+    queries, left_open = list(range(QUERIES)), LeftOpen()
+    for run in range(1, RUNS + 1):
         logs = world.runs(scale, ends[-1], rng)
         measured = []
-        for query, earlier in before.items():
+        for query in queries:
             times = np.exp(logs[query] + [slower[query], 0.0])
             pairs = [Pair(number, *both) for number, both in enumerate(times.tolist(), 1)]
             first, *later = (tuple(pairs[start:end]) for start, end in pairwise([0, *ends]))
-            one = Measured(f"q{query}", rules.metric, first, tuple(later), before=earlier)
-            measured.append(one)
-        family = QUERIES if any(before.values()) else 0
-        night = MeasuredNight("comparison", tuple(measured), family=family)
+            measured.append(Measured(f"q{query}", rules.metric, first, tuple(later)))
+        builds = {one.query: "baseline" for one in measured}
+        drawn = MeasuredNight(f"run {run}", tuple(measured), baseline=builds, candidate="new")
+        night = left_open.added_to(drawn)
         verdicts = judge_night(night, [], rules)
         yield verdicts
-        taken = {one.query: one for one in measured}
-        before = {
-            _number(each): (*taken[each.query].before, *_read(taken[each.query], each))
-            for each in verdicts
-            if each.value in OPEN and each.query != SUITE
-        }
-        if not before:
+        left_open.add(_as_measured(night, verdicts), verdicts)
+        left = (each for each in verdicts if each.value in LEFT_OPEN and each.query != SUITE)
+        queries = sorted(map(_number, left))
+        if not queries:
             return
+
+
+def _as_measured(night: MeasuredNight, verdicts: Sequence[Verdict]) -> MeasuredNight:
+    """Return a night without the pairs that it would not have measured."""
+    read = {verdict.query: verdict.fresh_pairs for verdict in verdicts}
+    measured = (
+        replace(one, later=(one.all_pairs[len(one.pairs) :][: read[one.query]],))
+        for one in night.measured
+    )
+    return replace(night, measured=tuple(measured))
 
 
 def _red(verdicts: list[Verdict]) -> list[Verdict]:
@@ -172,13 +178,8 @@ def _red(verdicts: list[Verdict]) -> list[Verdict]:
 
 
 def _pairs_of(verdict: Verdict) -> int:
-    """Return the number of the pairs that a run has measured of a query."""
+    """Return how many pairs a run has measured of a query."""
     return verdict.pairs + verdict.fresh_pairs
-
-
-def _read(one: Measured, verdict: Verdict) -> tuple[Pair, ...]:
-    """Return the pairs of a run that the gate has read of a query."""
-    return one.all_pairs[: _pairs_of(verdict)]
 
 
 def _number(verdict: Verdict) -> int:

@@ -1,4 +1,4 @@
-"""Slower versions of the three kinds of jobs of one's own, in pairs, by Airflow.
+"""Slower versions of the kinds of jobs of one's own, in pairs, by Airflow.
 
 They are SQL over the events of Nexmark, Python over files, and an application. Each row is put
 through a loop of its own, so the rows stay as they are and the tasks take longer.
@@ -27,10 +27,13 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.extended]
 
 Night = subprocess.CompletedProcess[str]
 
-PAIRS, MORE_PAIRS = 2, 4
+PAIRS, MORE_PAIRS = 3, 4
 ROUNDS = {"rounds": [PAIRS, MORE_PAIRS], "pursue_z": [1.0]}
 APPLICATION, SQL = "orders", "counted_bids"
-JOBS = (SQL, JOB, APPLICATION)
+KINDS = [
+    pytest.param((SQL, APPLICATION), id="sql_and_application"),
+    pytest.param((JOB,), id="own_files", marks=pytest.mark.long),
+]
 
 
 def loop(column: str, turns: int) -> str:
@@ -38,13 +41,14 @@ def loop(column: str, turns: int) -> str:
     return f"size(filter(sequence(1, {turns} + CAST({column} AS INT)), number -> number < 0))"
 
 
-#: By file, what the change puts in place of what.
+#: By job, its file, and what the change puts there in place of what.
 SLOWER = {
-    f"{SQL}.sql": ("max(price)", f"max(price + {loop('bidder % 100', 20_000)})"),
-    f"{JOB}.py": ("plus_one(amount)", f"plus_one(amount) + {loop('amount', 50_000)}"),
-    "orders.py": (
+    SQL: (f"{SQL}.sql", "max(price)", f"max(price + {loop('bidder % 100', 12_000)})"),
+    JOB: (f"{JOB}.py", "plus_one(amount)", f"plus_one(amount) + {loop('amount', 50_000)}"),
+    APPLICATION: (
+        "orders.py",
         'where("amount > 50")',
-        f'where("amount > 50").where("{loop("amount", 200_000)} = 0")',
+        f'where("amount > 50").where("{loop("amount", 100_000)} = 0")',
     ),
 }
 
@@ -63,15 +67,22 @@ def site(
     made.stop()
 
 
+@pytest.fixture(scope="module", params=KINDS)
+def jobs(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    """The jobs that are slower."""
+    kinds: tuple[str, ...] = request.param
+    return kinds
+
+
 @pytest.fixture(scope="module")
-def changed(site: Site) -> Path:
-    """A copy of all jobs, three of them slower."""
-    directory = site.home.parent / "changed"
+def changed(site: Site, jobs: tuple[str, ...]) -> Path:
+    """A copy of all jobs, some of them slower."""
+    directory = site.home.parent / "-".join(("changed", *jobs))
     shutil.copytree(site.conf / "jobs", directory)
-    for name, (old, new) in SLOWER.items():
-        text = (directory / name).read_text()
+    for file, old, new in map(SLOWER.__getitem__, jobs):
+        text = (directory / file).read_text()
         assert old in text
-        (directory / name).write_text(text.replace(old, new))
+        (directory / file).write_text(text.replace(old, new))
     return directory
 
 
@@ -80,68 +91,78 @@ def slower(site: Site, changed: Path) -> Night:
     return site.night("--candidate-job", str(changed), "--no-compatibility")
 
 
-@pytest.mark.parametrize("job", JOBS)
-def test_the_slower_version_turns_the_night_red(site: Site, slower: Night, job: str) -> None:
+def test_the_slower_versions_turn_the_night_red(
+    site: Site, slower: Night, jobs: tuple[str, ...]
+) -> None:
     assert slower.returncode == 1, slower.stdout + slower.stderr
     with site.store() as store:
-        (verdict,) = (
-            each for each in store.verdicts(run_name(slower)) if each.decides and each.query == job
-        )
-    assert verdict.value == "REGRESSION", slower.stdout
-    assert 1.1 < verdict.lo < verdict.ratio < verdict.hi
-    assert (verdict.pairs, verdict.fresh_pairs) == (PAIRS, MORE_PAIRS)
+        verdicts = {each.query: each for each in store.verdicts(run_name(slower)) if each.decides}
+    for job in jobs:
+        verdict = verdicts[job]
+        assert verdict.value == "REGRESSION", slower.stdout
+        assert 1.1 < verdict.lo < verdict.ratio < verdict.hi
+        assert (verdict.pairs, verdict.fresh_pairs) == (PAIRS, MORE_PAIRS)
 
 
-def test_the_changes_of_the_jobs_are_named_and_no_conf(slower: Night) -> None:
-    names = ", ".join(sorted(JOBS))
-    assert re.search(rf"Since: the changes of the jobs {names} \(", slower.stdout)
-    assert re.search(rf"Why {JOB}: slower, same operators: of \+", slower.stdout)
-    assert f"Why {SQL}: slower, plan changed: plan +Project." in slower.stdout
+def test_the_changes_of_the_jobs_are_named_and_no_conf(
+    slower: Night, jobs: tuple[str, ...]
+) -> None:
+    what = "the change of the job" if len(jobs) == 1 else "the changes of the jobs"
+    assert re.search(rf"Since: {what} {', '.join(sorted(jobs))} \(", slower.stdout)
+    if JOB in jobs:
+        assert re.search(rf"Why {JOB}: slower, same operators: of \+", slower.stdout)
+    if SQL in jobs:
+        assert f"Why {SQL}: slower, plan changed: plan +Project." in slower.stdout
 
 
-def test_both_versions_put_out_the_same_rows(site: Site, slower: Night) -> None:
+def test_both_versions_put_out_the_same_rows(
+    site: Site, slower: Night, jobs: tuple[str, ...]
+) -> None:
     with site.store() as store:
         rows = store.repetitions(run_name(slower))
-    assert {row.query for row in rows} == set(JOBS)  # other copies are left out
+    assert {row.query for row in rows} == set(jobs)  # other copies are left out
     assert {row.status for row in rows} == {"ok"}
-    for job in JOBS:
+    for job in jobs:
         of_job = [row for row in rows if row.query == job]
         assert len({row.digest for row in of_job}) == 1
         assert len({(row.arm, row.formulation) for row in of_job}) == 2
         assert {row.stage for row in of_job} == {FIRST_ROUND, 2, PROFILED}
 
 
-@pytest.mark.parametrize("job", JOBS)
-def test_the_alarm_has_its_evidence_with_flame_graphs(site: Site, slower: Night, job: str) -> None:
+def test_the_alarms_have_their_evidence_with_flame_graphs(
+    site: Site, slower: Night, jobs: tuple[str, ...]
+) -> None:
     with site.store() as store:
         night = store.night(run_name(slower))
-    flames = flames_of(RunDirectory(Path(night.directory)).flames, job)
-    assert flames is not None
-    assert flames.problem is None
-    assert all(path.is_file() for path in flames.files.values())
-    page = (Path(night.directory) / "report" / "alarms" / job / "evidence.html").read_text()
-    assert "data:image/svg+xml;base64," in page
-    assert "--candidate-job" in page
+    for job in jobs:
+        flames = flames_of(RunDirectory(Path(night.directory)).flames, job)
+        assert flames is not None
+        assert flames.problem is None
+        assert all(path.is_file() for path in flames.files.values())
+        page = (Path(night.directory) / "report" / "alarms" / job / "evidence.html").read_text()
+        assert "data:image/svg+xml;base64," in page
+        assert "--candidate-job" in page
 
 
-def test_arms_take_turns_within_each_pair(site: Site, slower: Night) -> None:
+def test_arms_take_turns_within_each_pair(site: Site, slower: Night, jobs: tuple[str, ...]) -> None:
     """By when they ran: a pair is done before the next begins."""
     with site.store() as store:
         all_rows = store.repetitions(run_name(slower))
-    for job in JOBS:
+    for job in jobs:
         rows = [row for row in all_rows if row.query == job and row.stage == FIRST_ROUND]
         rows.sort(key=lambda row: row.start)
-        assert [row.number for row in rows] == [1, 1, 2, 2]
+        assert [row.number for row in rows] == [1, 1, 2, 2, 3, 3]
         assert [row.position for row in rows] == list(range(1, len(rows) + 1))
         assert {row.arm for row in rows[:2]} == {"candidate", "baseline"}
 
 
-def test_the_host_is_graded(site: Site, slower: Night) -> None:
+def test_the_host_is_graded(site: Site, slower: Night, jobs: tuple[str, ...]) -> None:
     with site.store() as store:
         run = run_name(slower)
         assert store.night(run).grade in ("steady", "unsteady")  # a busy disk is the latter
         readings = store.canaries(run)
-    assert {(row.group, row.moment) for row in readings} >= {(JOB, "before"), (JOB, "after")}
+    for job in jobs:
+        assert {(row.group, row.moment) for row in readings} >= {(job, "before"), (job, "after")}
     assert {"cpu_s", "cpu_memory_s"} <= {row.metric for row in readings}
 
 

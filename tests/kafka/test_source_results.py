@@ -10,7 +10,7 @@ import pytest
 
 from nexmark.engines import Build
 from tests.conftest import engines
-from tests.engines.test_results import FULL, NEWEST, run_queries
+from tests.engines.test_results import FULL, run_queries
 from tests.kafka.conftest import BrokerOfTests, fill
 from tests.kafka.test_source import generated, source, with_connector
 
@@ -24,7 +24,7 @@ EVENTS, BATCH, PARTITIONS = 8_999, 3000, 4
 """The last batch is short, and the partitions are not of one length."""
 
 
-@engines(NEWEST, of=FULL)
+@engines(of=FULL)
 def test_batches_and_digests_are_the_generators(
     engine: str,
     broker: BrokerOfTests,

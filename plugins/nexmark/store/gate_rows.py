@@ -42,7 +42,7 @@ from nexmark.store.table_rows import (
 )
 from nexmark.store.verdict_rows import by_newest_gate, select_verdicts, verdict_of
 from nexmark.verdict import measured_night as gate
-from nexmark.verdict.left_open import ADDED_UP, still_open
+from nexmark.verdict.left_open import ADDED_UP, family_of, still_open
 from nexmark.verdict.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -147,8 +147,8 @@ def _left_open(
     """Return by query the right repetitions of earlier nights that left the query undecided.
 
     These nights measured the same two builds on the same engine, workload and cluster, in the same
-    shape and with the same confs of the candidate. The second value is the largest number of
-    queries of one of these nights, 0 if there is none.
+    shape and with the same confs of the candidate. The second value is the number of tests that
+    share the error of the night, 0 if there is no such night.
     """
     if night.mode != Mode.PAIRED:
         return {}, 0
@@ -171,11 +171,11 @@ def _left_open(
         for query in queries
     }
     rows: dict[str, list[RepetitionRow]] = {}
-    runs = {run for runs in open_nights.values() for run in runs}
-    for row in _right_rows(session, runs):
+    for row in _right_rows(session, {run for runs in open_nights.values() for run in runs}):
         if row.night_id in open_nights.get(row.query, ()):
             rows.setdefault(row.query, []).append(row)
-    return rows, max((len(row.queries) for row in same_confs if row.id in runs), default=0)
+    queries_of = {row.id: len(row.queries) for row in same_confs}
+    return rows, family_of([queries_of[run] for run in runs] for runs in open_nights.values())
 
 
 def _values(

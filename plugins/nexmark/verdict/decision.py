@@ -496,9 +496,8 @@ def decide(
         last: The last round that there is so far; None: all that the gate knows.
         before: How many pairs of each query are of earlier nights; they are the first among those
             of the first round. None: none.
-        family: How many queries were compared when the pairs of earlier nights were measured. The
-            error of the night is shared by at least this number: these queries were left open
-            because they looked slow.
+        family: The least number of tests that share the error of the night, see
+            ``left_open.family_of``; 0 without pairs of earlier nights.
     """
     usual = learn(history.shift, history.spread, history.pairs, rules.noise_floor)
     size = ratios.shape[-1]

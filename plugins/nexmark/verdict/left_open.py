@@ -5,7 +5,7 @@
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice, takewhile
 from typing import NamedTuple, TypeVar
@@ -33,6 +33,19 @@ def still_open(nights: Iterable[tuple[Value | None, _Kept]]) -> list[_Kept]:
     return [kept for _, kept in islice(open_, ADDED_UP)]
 
 
+def family_of(nights: Iterable[Sequence[int]]) -> int:
+    """Return how many tests share the error of a night that goes on with earlier ones.
+
+    A query was left open because it looked slow. So it shares the error with all queries among
+    which it was left open, however few are measured again, and each further night tests them once
+    more.
+
+    Args:
+        nights: For each query that goes on, the numbers of queries of the nights that left it open.
+    """
+    return max((max(queries) * (len(queries) + 1) for queries in nights if queries), default=0)
+
+
 class _Compared(NamedTuple):
     query: str
     candidate: str
@@ -40,10 +53,10 @@ class _Compared(NamedTuple):
 
 
 class _NightPairs(NamedTuple):
-    """The pairs of one night by metric, with the basis of the figures, and its family."""
+    """The pairs of one night by metric, with the basis of the figures; its number of queries."""
 
     of_metric: dict[str, tuple[Basis | None, tuple[Pair, ...]]]
-    family: int
+    queries: int
 
 
 class LeftOpen:
@@ -59,12 +72,9 @@ class LeftOpen:
     def added_to(self, night: MeasuredNight) -> MeasuredNight:
         """Return the night with the pairs that earlier ones left."""
         measured = tuple(replace(one, before=self._before(night, one)) for one in night.measured)
-        families = (
-            each.family
-            for query in {one.query for one in measured if one.before}
-            for each in self._open(night, query)
-        )
-        return replace(night, measured=measured, family=max(families, default=0))
+        going_on = {one.query for one in measured if one.before}
+        family = family_of([each.queries for each in self._open(night, q)] for q in going_on)
+        return replace(night, measured=measured, family=family)
 
     def _open(self, night: MeasuredNight, query: str) -> list[_NightPairs]:
         """Return the nights that left a query open, the newest first."""

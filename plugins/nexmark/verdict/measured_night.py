@@ -149,11 +149,10 @@ class MeasuredNight:
     many as there are). ``invalid`` has a reason for queries whose result is not proven right,
     ``missing`` for queries with a repetition that did not run. ``baseline`` has the accepted build,
     ``groups`` the canary group of a query. ``teaches``: whether later nights learn from this one.
-    ``candidate`` is the build that is tested, "" where that is not known. ``family`` is the largest
-    number of queries of an earlier night whose pairs are ``before`` in this one. The queries of
-    this night were left open among them, and share the error of a night with all of them. A soak
-    night has the samples of each pair in ``aged``, and the number of its first batch after the
-    warm-up.
+    ``candidate`` is the build that is tested, "" where that is not known. ``family`` is how many
+    tests share the error of a night, if earlier nights left queries of this one open
+    (``left_open.family_of``). A soak night has the samples of each pair in ``aged``, and the number
+    of its first batch after the warm-up.
     """
 
     name: str

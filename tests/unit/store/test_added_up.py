@@ -52,7 +52,7 @@ def test_the_error_stays_shared_by_the_queries_among_which_one_was_left_open(sto
     runs += [compared(store, number, Value.UNDECIDED) for number in (2, 3)]
     runs.append(compared(store, 4, Value.OK, queries=every[:2]))
     runs.append(compared(store, 5, None))
-    assert [store.paired_night(run).family for run in runs] == [0, 4, 4, 4, 0]
+    assert [store.paired_night(run).family for run in runs] == [0, 8, 12, 16, 0]
 
 
 @pytest.mark.parametrize("between", [Value.OK, Value.REGRESSION, Value.INVALID, None])
