@@ -16,7 +16,7 @@ so that the simulation runs many suites at once through the code that judges a n
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TypeAlias
 
@@ -226,13 +226,77 @@ class Bounds:
         return spending_bounds(self._counts, self.error, goes_on)
 
 
+@dataclass(frozen=True)
+class NightBounds:
+    """What the evidence of each query of a night has to exceed.
+
+    ``usual`` is for queries without pairs of earlier nights. The others, which ``going_on`` tells
+    (queries,), were left open by these nights: ``again`` is for them.
+    """
+
+    usual: Bounds
+    again: Bounds
+    going_on: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls, planned: tuple[int, ...], rules: Gate, before: NDArray[np.int_], family: int = 0
+    ) -> "NightBounds":
+        """Return the bounds of a night.
+
+        Args:
+            planned: The pairs of each round.
+            rules: The gate.
+            before: How many pairs of each query are of earlier nights, (queries,).
+            family: How many tests share the error of queries with pairs of earlier nights, if that
+                is more than there are queries.
+        """
+        queries, most = before.size, int(before.max(initial=0))
+        usual = Bounds.of(planned, queries, rules)
+        again = Bounds.of(planned, max(queries, family), rules, most) if most else usual
+        return cls(usual, again, before > 0)
+
+    def at(self, pairs: Array, deviation: Array) -> Array:
+        """Return the bounds of queries with these pairs and deviations of a pair."""
+        return self._of_each(lambda bounds: bounds.at(pairs, deviation))
+
+    def needed_to_go_on(self, pairs: Array) -> Array:
+        """Return the evidence above which queries with these pairs go on."""
+        return self._of_each(lambda bounds: bounds.needed_to_go_on(pairs))
+
+    def picked(self, queries: NDArray[np.intp]) -> "NightBounds":
+        """Return the bounds of some queries."""
+        return replace(self, going_on=self.going_on[queries])
+
+    @property
+    def total(self) -> Array:
+        """The pairs of each query after all rounds, with those of earlier nights."""
+        return self._of_each(lambda bounds: np.asarray(float(sum(bounds.planned))))
+
+    @property
+    def matters(self) -> float:
+        """The log slowdown that is to be excluded."""
+        return self.usual.matters
+
+    @property
+    def in_one_round(self) -> bool:
+        """Whether the night has one round: nothing chooses its pairs."""
+        return len(self.usual.planned) == 1
+
+    def _of_each(self, of: Callable[[Bounds], Array]) -> Array:
+        """Return a value of the bounds of each query."""
+        if not self.going_on.any():
+            return of(self.usual)
+        return np.where(self.going_on, of(self.again), of(self.usual))
+
+
 def look(
     ratios: Array,
     first: int,
     tonight: Moderated,
     usual: Noise,
     rules: Gate,
-    bounds: Bounds,
+    bounds: NightBounds,
     added: Array,
     before: NDArray[np.int_] | int = 0,
 ) -> Look:
@@ -244,7 +308,7 @@ def look(
         tonight: How much tonight's pairs differ.
         usual: What earlier nights have shown.
         rules: The gate.
-        bounds: What the evidence has to exceed.
+        bounds: What the evidence of these queries has to exceed.
         added: The deviation that the hosts add to each query tonight.
         before: How many of the n are of earlier nights, of each query; they come first.
     """
@@ -256,10 +320,12 @@ def look(
     bound = bounds.at(pairs, seen.noise * np.sqrt(np.maximum(pairs, 1)))
     side = np.where(np.abs(evidence) > bound, np.sign(evidence), 0.0)
     side = side * (np.abs(shift) > np.log1p(rules.confirm_change))
+    unchosen = bounds.in_one_round * agree(ratios, side)
     if later.any():
-        side = side * confirms(confirming, side, tonight, usual, rules, added)
+        confirmed = confirms(confirming, side, tonight, usual, rules, added)
+        side = side * np.where(later > 0, confirmed, unchosen)
     else:
-        side = side * (len(bounds.planned) == 1) * agree(ratios, side)
+        side = side * unchosen
     certainly_small = shift + seen.noise < math.log1p(rules.confirm_change)
     suspected = (evidence > bounds.needed_to_go_on(pairs)) & ~certainly_small
     suspected |= evidence < -rules.pursue_faster_z
@@ -346,7 +412,7 @@ def _standard(values: Array, degrees: Array) -> Array:
     return result
 
 
-def smallest_seen(final: Look, usual: Noise, rules: Gate, bounds: Bounds) -> Array:
+def smallest_seen(final: Look, usual: Noise, rules: Gate, bounds: NightBounds) -> Array:
     """Return the smallest slowdown (0.07: 7 %) that all rounds would find 4 times in 5.
 
     Args:
@@ -355,7 +421,7 @@ def smallest_seen(final: Look, usual: Noise, rules: Gate, bounds: Bounds) -> Arr
         rules: The gate.
         bounds: What the evidence has to exceed.
     """
-    total = np.asarray(float(sum(bounds.planned)))
+    total = bounds.total
     pair = final.noise * np.sqrt(np.maximum(final.pairs, 1))
     noise = np.maximum(pair / np.sqrt(total), usual.floor)
     bound = np.maximum(bounds.at(total, pair) * noise, np.log1p(rules.confirm_change))
@@ -365,7 +431,7 @@ def smallest_seen(final: Look, usual: Noise, rules: Gate, bounds: Bounds) -> Arr
     return smallest
 
 
-def pairs_to_decide(final: Look, rules: Gate, bounds: Bounds) -> Array:
+def pairs_to_decide(final: Look, rules: Gate, bounds: NightBounds) -> Array:
     """Return how many pairs of each query there have to be, if they go on as they began.
 
     With them either a slowdown of ``matters`` is excluded, or the change is shown. Infinite where
@@ -374,7 +440,7 @@ def pairs_to_decide(final: Look, rules: Gate, bounds: Bounds) -> Array:
     pair = final.noise * np.sqrt(np.maximum(final.pairs, 1))
     width = stdtrit(final.degrees, (1 + CONFIDENCE) / 2) * pair
     room = bounds.matters - final.shift
-    shown = bounds.at(np.asarray(float(sum(bounds.planned))), pair) * pair
+    shown = bounds.at(bounds.total, pair) * pair
     with np.errstate(divide="ignore"):
         excluded = np.where(room > 0, (width / room) ** 2, np.inf)
         large = np.abs(final.shift) > math.log1p(rules.confirm_change)
@@ -454,7 +520,7 @@ class Decision:
     """
 
     usual: Noise
-    bounds: Bounds
+    bounds: NightBounds
     first: Look
     final: Look
     drift: Drift
@@ -496,15 +562,14 @@ def decide(
         last: The last round that there is so far; None: all that the gate knows.
         before: How many pairs of each query are of earlier nights; they are the first among those
             of the first round. None: none.
-        family: The least number of tests that share the error of the night, see
-            ``left_open.family_of``; 0 without pairs of earlier nights.
+        family: How many tests share the error of queries with pairs of earlier nights, see
+            ``left_open.family_of``; 0 if there are none.
     """
     usual = learn(history.shift, history.spread, history.pairs, rules.noise_floor)
     size = ratios.shape[-1]
     planned = rounds_from(asked or size, rules)
     earlier = np.zeros(ratios.shape[-2], dtype=np.int_) if before is None else before
-    sharing = max(ratios.shape[-2], family)
-    bounds = Bounds.of(planned, sharing, rules, int(earlier.max(initial=0)))
+    bounds = NightBounds.of(planned, rules, earlier, family)
     tonight = moderate(ratios, usual.pair, rules)
     first = final = look(ratios, size, tonight, usual, rules, bounds, widening, earlier)
     added = widening if again is None else again
@@ -526,7 +591,7 @@ def decide(
             tonight.at(picked),
             usual.at(picked),
             rules,
-            bounds,
+            bounds.picked(picked[-1]),
             added[picked],
             earlier[picked[-1]],
         )

@@ -7,10 +7,12 @@ import math
 import numpy as np
 import pytest
 
+from nexmark.config import Gate
 from nexmark.verdict.decision import (
     Bounds,
     Decision,
     Look,
+    NightBounds,
     advance,
     decide,
     deviation_of,
@@ -53,13 +55,17 @@ def known(deviation: float, queries: int = 1) -> Moderated:
     return Moderated(np.full(queries, deviation), np.full(queries, SURE))
 
 
+def alone(gate: Gate = RULES) -> NightBounds:
+    """The bounds of a night with one query."""
+    return NightBounds.of((5, 10), gate, np.zeros(1, dtype=np.int_))
+
+
 def seen(first: float, later: float | None = None, deviation: float = 0.02) -> Look:
     """A query with five pairs of this log ratio, and ten of another one."""
     ratios = np.full((1, 5), first)
     if later is not None:
         ratios = np.concatenate([ratios, np.full((1, 10), later)], axis=1)
-    bounds = Bounds.of((5, 10), 1, RULES)
-    return look(ratios, 5, known(deviation), usual(), RULES, bounds, np.zeros(1))
+    return look(ratios, 5, known(deviation), usual(), RULES, alone(), np.zeros(1))
 
 
 class TestDeviation:
@@ -159,30 +165,51 @@ class TestBounds:
     def test_pairs_of_earlier_nights_count_as_rounds_like_the_last(self) -> None:
         assert Bounds.of((5, 10), 20, RULES, before=15).planned == (5, 10, 10, 10)
 
+    def test_only_queries_that_were_left_open_share_the_error_with_those_of_then(self) -> None:
+        """A query that is new tonight has the bounds that it has in any night."""
+        night = NightBounds.of((5, 10), RULES, np.array([0, 15]), family=80)
+        pairs, deviation = np.array([15.0, 30.0]), np.full(2, 0.05)
+        new, again = Bounds.of((5, 10), 2, RULES), Bounds.of((5, 10), 80, RULES, before=15)
+        expected = [float(new.at(pairs, deviation)[0]), float(again.at(pairs, deviation)[1])]
+        assert night.at(pairs, deviation).tolist() == expected
+        assert expected[1] > new.at(pairs, deviation)[1]
+        assert night.picked(np.array([1])).at(pairs[1:], deviation[1:]).tolist() == expected[1:]
+        assert night.total.tolist() == [15.0, 35.0]
+
+    def test_a_night_in_one_round_confirms_what_is_new_by_itself(self) -> None:
+        """Whatever pairs other queries have from earlier nights."""
+        rules = RULES.model_copy(update={"rounds": (5,), "pursue_z": ()})
+        bounds = NightBounds.of((5,), rules, np.array([0, 5]), family=4)
+        ratios = np.array([[math.nan] * 5 + [0.3] * 5, [0.3] * 10])
+        before = np.array([0, 5])
+        found = look(
+            ratios, 10, known(0.02, 2), usual(queries=2), rules, bounds, np.zeros(2), before
+        )
+        assert found.side.tolist() == [1.0, 1.0]
+
 
 class TestPairsToDecide:
     def test_what_excludes_the_slowdown_that_matters(self) -> None:
         """A deviation of a pair of 0.12 leaves (1.96 * 0.12 * sqrt(1.08) / 0.0953)**2 = 6.6."""
         found = seen(0.0, deviation=0.12)
-        assert pairs_to_decide(found, RULES, Bounds.of((5, 10), 1, RULES)).tolist() == [7.0]
+        assert pairs_to_decide(found, RULES, alone()).tolist() == [7.0]
 
     def test_what_shows_a_slowdown_that_is_there(self) -> None:
         found = seen(0.09, deviation=0.12)
-        bounds = Bounds.of((5, 10), 1, RULES)
         pair = 0.12 * math.sqrt(1.08)
-        bound = float(bounds.at(np.array([15.0]), np.array([pair]))[0])
+        bound = float(alone().at(np.array([15.0]), np.array([pair]))[0])
         expected = math.ceil((bound * pair / 0.09) ** 2)
-        assert pairs_to_decide(found, RULES, bounds).tolist() == [expected]
+        assert pairs_to_decide(found, RULES, alone()).tolist() == [expected]
 
     def test_a_change_between_what_matters_and_what_is_red_is_decided_by_no_number(self) -> None:
         """2.5 % is more than the 2 % that are to be excluded, and less than the 3 % of a red."""
         tight = RULES.model_copy(update={"matters": 0.02})
         found = seen(0.025, deviation=0.12)
-        assert np.isinf(pairs_to_decide(found, tight, Bounds.of((5, 10), 1, tight))).all()
+        assert np.isinf(pairs_to_decide(found, tight, alone(tight))).all()
 
     def test_at_least_one_more(self) -> None:
         found = seen(0.0, deviation=0.02)
-        assert pairs_to_decide(found, RULES, Bounds.of((5, 10), 1, RULES)).tolist() == [6.0]
+        assert pairs_to_decide(found, RULES, alone()).tolist() == [6.0]
 
 
 class TestDrift:

@@ -421,7 +421,7 @@ class TestEarlierPairs:
         nothing = Past([], {"q5": CPU}, rules().mode)
         rounds = MeasuredRounds(third.measured, Grounds(third, rules()), nothing)
         shared = rules().false_reds / len(QUERIES) / 3
-        assert rounds.decide().bounds.error == pytest.approx(shared)
+        assert rounds.decide().bounds.again.error == pytest.approx(shared)
 
     @pytest.mark.parametrize("other", [{"candidate": "newer"}, {"candidate": ""}])
     def test_pairs_of_other_builds_do_not_count(self, other: dict[str, str]) -> None:
