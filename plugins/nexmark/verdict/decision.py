@@ -270,7 +270,7 @@ class NightBounds:
 
     @property
     def total(self) -> Array:
-        """The pairs of each query after all rounds, with those of earlier nights."""
+        """How many pairs each query has after all rounds, with pairs of earlier nights."""
         return self._of_each(lambda bounds: np.asarray(float(sum(bounds.planned))))
 
     @property
