@@ -31,8 +31,8 @@ PAIRS, MORE_PAIRS = 3, 4
 ROUNDS = {"rounds": [PAIRS, MORE_PAIRS], "pursue_z": [1.0]}
 APPLICATION, SQL = "orders", "counted_bids"
 KINDS = [
-    pytest.param((SQL, APPLICATION), id="sql_and_application"),
-    pytest.param((JOB,), id="own_files", marks=pytest.mark.long),
+    pytest.param((SQL,), id="sql"),
+    pytest.param((JOB, APPLICATION), id="own_data", marks=pytest.mark.long),
 ]
 
 
