@@ -41,7 +41,7 @@ check: lint ## Lint, types, and the tests without Spark: minutes
 	$(PYTEST) -n 2 -m "not spark and not slow and not long" tests/unit tests/docs
 
 test: lint ## Every part; ALL=yes: whole nights of every kind and the tests on hosts, too (root)
-	$(PYTEST) -n 3 --no-loadscope-reorder $(if $(filter yes,$(ALL)),-m "not long",--ignore=tests/cluster -m "not long and not extended")
+	$(PYTEST) -n 3 --timeout 1800 --no-loadscope-reorder $(if $(filter yes,$(ALL)),-m "not long",--ignore=tests/cluster -m "not long and not extended")
 test-long: .venv/.dev ## The tests that take minutes by themselves: before a release
 	$(PYTEST) -m long --ignore=tests/cluster tests
 test-cluster: .venv/.dev ## The tests on three hosts in namespaces (root); FAULTS=all has every fault

@@ -409,7 +409,7 @@ class TestEarlierPairs:
     def test_a_query_that_is_measured_again_shares_the_error_with_all_of_its_first_night(
         self,
     ) -> None:
-        """It was left open because it looked slow: the bound is not that of one query."""
+        """It was left open because it looked slow, so it needs more than a query alone does."""
         first, left = self.undecided(), LeftOpen()
         of_q5 = tuple(one for one in first.measured if one.query == "q5")
         again = replace(first, name="second", measured=of_q5)
