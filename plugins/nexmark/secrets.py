@@ -109,6 +109,8 @@ def without_any_secret(value: Any) -> Any:
     """Return mappings, lists and texts with the secrets of all texts hidden."""
     if isinstance(value, str):
         return without_secrets(value)
+    if value is None or isinstance(value, int | float):
+        return value  # most values of a chart; to ask for a mapping takes longer
     if isinstance(value, Mapping):
         return {key: _item(key, item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -332,17 +332,21 @@ def _is_wanted(ack: Acknowledged, wanted: ListFilter) -> bool:
     return has_text(wanted.search, texts)
 
 
-def accepted_lines(stored: NightRows) -> list[str]:
+def accepted_lines(stored: NightRows, acks: Iterable[Acknowledged] | None = None) -> list[str]:
     """Return a line on what was accepted at one time: ``q4 by ada until 2026-11-30: it is wanted``.
 
     These are the acceptances that cover a verdict of the night, and those that counted when it
-    began and run out: what they accepted is red again then.
+    began and run out: what they accepted is red again then. ``acks`` are what ``acks_for`` returns;
+    None to call it.
     """
-    at = stored.night.started
-    before = [row for row in stored.acceptances if row.accepted <= at]
-    ends = {row.id for row, state in states(before, at) if state == COUNTS and row.expires}
-    acks = [ack for ack in acks_for(stored) if ack.covers or ack.row.id in ends]
-    return [_accepted_line(group) for group in together(acks)]
+    acks = acks_for(stored) if acks is None else acks
+    ends: set[int] = set()
+    if any(row.expires for row in stored.acceptances):
+        at = stored.night.started
+        before = [row for row in stored.acceptances if row.accepted <= at]
+        ends = {row.id for row, state in states(before, at) if state == COUNTS and row.expires}
+    named = [ack for ack in acks if ack.covers or ack.row.id in ends]
+    return [_accepted_line(group) for group in together(named)]
 
 
 def _accepted_line(group: AcceptedTogether) -> str:

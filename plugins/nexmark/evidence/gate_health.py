@@ -7,14 +7,13 @@ from pathlib import Path
 from statistics import median
 
 from nexmark.evidence.night_rows import NightRows
-from nexmark.model import CPU_METRICS, FIRST_ROUND, Mode, grouped, median_of, round_group
+from nexmark.model import FIRST_ROUND, Mode, grouped, median_of, round_group
 from nexmark.night.run_directory import RunDirectory
 from nexmark.store import Store, history
-from nexmark.store.history import ListedNight, Tally
-from nexmark.store.reading import of_one_moment
-from nexmark.store.table_rows import CanaryRow, NightRow, SelfTestRow
+from nexmark.store.history import ListedNight, Tally, VisibleChange
+from nexmark.store.reading import CanaryReading, SelfTestOutcome, of_one_moment
+from nexmark.store.table_rows import NightRow, SelfTestRow
 from nexmark.verdict.rates import Rates, Test, alarmed, rates
-from nexmark.verdict.verdict import Verdict
 
 NIGHTS = 60
 """The number of last nights whose smallest visible changes are summarised by their median."""
@@ -28,9 +27,14 @@ TESTS = 400
 
 @dataclass(frozen=True)
 class SelfTests:
-    """The last self-tests of one version of the gate, the newest first, and their rates."""
+    """Self-tests of one version of the gate on an engine.
+
+    ``rows`` are the self-tests that are shown, the newest first; ``rates`` are the rates of the
+    last ``count`` self-tests.
+    """
 
     rows: tuple[SelfTestRow, ...]
+    count: int
     rates: Rates
 
 
@@ -71,26 +75,27 @@ class GateHealth:
     tallies: tuple[tuple[ListedNight, Tally], ...]
 
 
-def self_tests(
-    store: Store, engine: str, version: int | None = None, dags: Collection[str] | None = None
-) -> SelfTests:
-    """Return the self-tests on an engine by one version of the gate, and their rates.
-
-    Args:
-        store: The results database.
-        engine: The engine of the nights.
-        version: The version of the gate; None for the newest that has self-tests.
-        dags: The DAGs whose nights count; None for all.
-    """
-    rows = store.self_tests(engine, TESTS, version=version, dags=dags)
-    version = rows[0].gate_version if rows else version
-    results = ((Test(row.kind), alarmed(row.value)) for row in rows)
-    return SelfTests(tuple(rows), rates(results, version))
+def self_tests(store: Store, engine: str, dags: Collection[str]) -> SelfTests:
+    """Return the last self-tests in nights of some DAGs, by the newest gate that has any."""
+    rows = store.self_tests(engine, LISTED, dags=dags)
+    return _with_rates(rows, store.self_test_outcomes(engine, TESTS, dags=dags))
 
 
 def self_tests_of(store: Store, stored: NightRows) -> SelfTests:
-    """Return the self-tests of the version of the gate that judged a night."""
-    return self_tests(store, stored.night.engine, stored.gate_version)
+    """Return the self-tests of a night; the rates are of the version of the gate that judged it."""
+    night, version = stored.night, stored.gate_version
+    rows = store.self_tests(night.engine, version=version, run=night.id)
+    outcomes = store.self_test_outcomes(night.engine, TESTS, version=version)
+    return _with_rates(rows, outcomes, version)
+
+
+def _with_rates(
+    rows: Sequence[SelfTestRow], outcomes: Sequence[SelfTestOutcome], version: int | None = None
+) -> SelfTests:
+    """Return self-tests that are shown, with the rates of a version's outcomes."""
+    version = outcomes[0].gate_version if outcomes else version
+    results = ((Test(one.kind), alarmed(one.value)) for one in outcomes)
+    return SelfTests(tuple(rows), len(outcomes), rates(results, version))
 
 
 @of_one_moment
@@ -98,12 +103,12 @@ def gate_health(store: Store, dags: Collection[str]) -> GateHealth:
     """Return the state of the gate, as the nights of some DAGs show it."""
     nights = history.nights(store, dags, max(NIGHTS, CHARTED))
     engines = list(dict.fromkeys(night.engine for night in nights))
-    tests = {engine: self_tests(store, engine, dags=dags) for engine in engines}
+    tests = {engine: self_tests(store, engine, dags) for engine in engines}
     all_tests = (test for of_engine in tests.values() for test in of_engine.rows)
     recent = sorted(all_tests, key=lambda test: test.judged, reverse=True)[:LISTED]
     tallies = history.tallies(store, nights[:CHARTED])
     return GateHealth(
-        tuple((name, of_engine.rates) for name, of_engine in tests.items() if of_engine.rows),
+        tuple((name, of_engine.rates) for name, of_engine in tests.items() if of_engine.count),
         tuple(_series(store, nights[:NIGHTS])),
         tuple((test, right(test)) for test in recent),
         tuple((night, tallies[night.id]) for night in nights[CHARTED::-1] if night.id in tallies),
@@ -116,19 +121,19 @@ def right(test: SelfTestRow) -> bool | None:
     return None if alarm is None else alarm == (test.kind == Test.SLOWDOWN)
 
 
-def seen_of(verdicts: Iterable[Verdict]) -> list[Seen]:
+def seen_of(visible: Iterable[VisibleChange]) -> list[Seen]:
     """Return the smallest visible change of each query; the query with the largest one comes first.
 
-    There is a verdict per query and night.
+    ``visible`` has one for each query and night.
     """
     seen = [
         Seen(
             query,
             len(of_query),
-            median_of(verdict.mde for verdict in of_query),
-            median_of(verdict.noise for verdict in of_query),
+            median_of(one.mde for one in of_query),
+            median_of(one.noise for one in of_query),
         )
-        for query, of_query in grouped(verdicts, lambda verdict: verdict.query).items()
+        for query, of_query in grouped(visible, lambda one: one.query).items()
     ]
     return sorted(seen, key=lambda one: (-(one.mde or 0), len(one.query), one.query))
 
@@ -140,9 +145,8 @@ def _series(store: Store, nights: Sequence[ListedNight]) -> Iterator[ComparedNig
     )
     for (engine, workload, cluster, mode, _), alike in comparable.items():
         runs = [night.id for night in alike]
-        verdicts = history.figures(store, runs, CPU_METRICS) if mode != Mode.BOUNDS else ()
-        seen = tuple(seen_of(verdict for verdict in verdicts if verdict.decides))
-        yield ComparedNights(engine, workload, cluster, mode, len(alike), seen)
+        visible = history.visible_changes(store, runs) if mode != Mode.BOUNDS else ()
+        yield ComparedNights(engine, workload, cluster, mode, len(alike), tuple(seen_of(visible)))
 
 
 @dataclass(frozen=True)
@@ -184,7 +188,7 @@ class CanaryMedian:
     group: str = ""
 
 
-def _readings(rows: Iterable[CanaryRow]) -> dict[tuple[str, str, str], list[float]]:
+def _readings(rows: Iterable[CanaryReading]) -> dict[tuple[str, str, str], list[float]]:
     """Return the readings by host, metric and moment."""
     readings: defaultdict[tuple[str, str, str], list[float]] = defaultdict(list)
     for row in rows:
@@ -193,14 +197,14 @@ def _readings(rows: Iterable[CanaryRow]) -> dict[tuple[str, str, str], list[floa
     return readings
 
 
-def canary_of(rows: Iterable[CanaryRow], group: str = "") -> list[CanaryMedian]:
+def canary_of(rows: Iterable[CanaryReading], group: str = "") -> list[CanaryMedian]:
     """Return the median reading of each host and metric, before and after the queries."""
     readings = sorted(_readings(rows).items())
     return [CanaryMedian(*place, median(values), len(values), group) for place, values in readings]
 
 
 def canary_around(
-    rows: Iterable[CanaryRow], query: str, rounds: Collection[int]
+    rows: Iterable[CanaryReading], query: str, rounds: Collection[int]
 ) -> Iterator[CanaryMedian]:
     """Return the median readings around a query, and around the later ones of its ``rounds``."""
     by_group = grouped(rows, lambda row: row.group)
@@ -214,7 +218,7 @@ def host_facts(night: NightRow) -> Mapping[str, Mapping[str, object]]:
     return RunDirectory(Path(night.directory)).hosts()
 
 
-def hosts_of(rows: Sequence[CanaryRow], reason: str | None = None) -> list[NightHost]:
+def hosts_of(rows: Sequence[CanaryReading], reason: str | None = None) -> list[NightHost]:
     """Return the hosts of a night from the readings of its canary.
 
     ``reason`` is the reason of the grade, which names a reading; None if there is none.
@@ -244,7 +248,7 @@ def hosts_of(rows: Sequence[CanaryRow], reason: str | None = None) -> list[Night
     return hosts
 
 
-def _drifts(rows: Iterable[CanaryRow]) -> dict[str, float]:
+def _drifts(rows: Iterable[CanaryReading]) -> dict[str, float]:
     """Return the drift of each timing of a host: of the groups, the drift furthest from 1."""
     from nexmark.verdict.eligibility import is_level
 
@@ -267,7 +271,7 @@ def _distance(drift: float) -> float:
     return max(drift, 1 / drift)
 
 
-def _largest(rows: Iterable[CanaryRow], metric: str) -> float | None:
+def _largest(rows: Iterable[CanaryReading], metric: str) -> float | None:
     """Return the largest reading of a metric at any moment; None if there is no reading."""
     values = (row.value for row in rows if row.metric == metric and row.value is not None)
     return max(values, default=None)

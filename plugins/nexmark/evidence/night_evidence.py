@@ -280,7 +280,7 @@ class NightEvidence(CommonEvidence):
     @property
     def tonight(self) -> tuple[SelfTestRow, ...]:
         """The self-tests of this night, in the order in which they were recorded."""
-        return tuple(row for row in self.self_tests.rows[::-1] if row.night_id == self.night.id)
+        return self.self_tests.rows[::-1]
 
     @property
     def done(self) -> int:
@@ -315,11 +315,18 @@ def make_report(store: Store, run: str) -> Report:
 
 
 def report_of(
-    store: Store, stored: NightRows, tests: gate_health.SelfTests | None = None
+    store: Store,
+    stored: NightRows,
+    tests: gate_health.SelfTests | None = None,
+    acks: Sequence[Acknowledged] | None = None,
 ) -> Report:
     """Return the report of a night from its rows.
 
-    ``tests`` are the self-tests by the version of the gate that judged it; None to read them.
+    Args:
+        store: The results database.
+        stored: The rows of the night.
+        tests: What ``self_tests_of`` returns for them; None to call it.
+        acks: What ``acks_for`` returns for them; None to call it.
     """
     rows, suite = rows_of(stored), stored.suite
     tests = gate_health.self_tests_of(store, stored) if tests is None else tests
@@ -339,7 +346,7 @@ def report_of(
         alarms=tuple(alarm_lines(store, groups)),
         source_changes=tuple(changed_source(store, stored, groups)),
         upgrades=upgrades,
-        accepted=tuple(accepted_lines(stored)),
+        accepted=tuple(accepted_lines(stored, acks)),
     )
 
 
@@ -363,7 +370,8 @@ def night_evidence(
     stored = night_rows(store, night) if stored is None else stored
     repetitions, verdicts = stored.repetitions, stored.verdicts
     tests = gate_health.self_tests_of(store, stored)
-    report = report_of(store, stored, tests)
+    acks = acks_for(stored)
+    report = report_of(store, stored, tests, acks)
     arms = arms_of(repetitions, accepted_arms(store, verdicts))
     before, after = history.neighbours(store, night)
     return NightEvidence(
@@ -381,7 +389,7 @@ def night_evidence(
         canary=tuple(gate_health.canary_of(stored.canaries)),
         confs=confs_by_arm(row for row in repetitions if row.stage != PROFILED),
         self_tests=tests,
-        acks=tuple(acks_for(stored)),
+        acks=tuple(acks),
         reproduce={
             row.query: reproduce(store, stored, row.query) for row in report.rows if row.red
         },

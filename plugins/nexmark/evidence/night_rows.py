@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 from nexmark.model import SUITE
 from nexmark.store import Store
-from nexmark.store.reading import of_one_moment
+from nexmark.store.reading import CanaryReading, of_one_moment
 from nexmark.store.table_rows import (
     AcceptanceRow,
-    CanaryRow,
     CompatibilityRow,
     NightRow,
     RepetitionRow,
@@ -31,7 +30,7 @@ class NightRows:
     verdicts: Sequence[Verdict]
     validations: Sequence[ValidationRow]
     compatibility: Sequence[CompatibilityRow]
-    canaries: Sequence[CanaryRow]
+    canaries: Sequence[CanaryReading]
     acceptances: Sequence[AcceptanceRow]
 
     @property

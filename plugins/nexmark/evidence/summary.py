@@ -101,7 +101,7 @@ def health(
     seen = [row.mde for row in rows if row.mde is not None]
     if seen:
         parts.append(f"smallest slowdown that could be seen {median(seen):.1%} (median)")
-    sentences = ["; ".join(parts), *([tests.rates.words] if tests.rows else [])]
+    sentences = ["; ".join(parts), *([tests.rates.words] if tests.count else [])]
     return [f"Gate: {sentence}." for sentence in sentences]
 
 

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from importlib import resources
 from pathlib import Path
 from urllib.parse import quote, urlencode
@@ -215,8 +215,9 @@ def _size(value: float) -> str:
     return f"{value:.{1 if unit else 0}f} {_UNITS[unit]}"
 
 
+@lru_cache(maxsize=4096)
 def moment(value: datetime | None, form: str = "%Y-%m-%d %H:%M") -> str:
-    """Return a moment in UTC: ``2026-11-21 04:00``."""
+    """Return a moment in UTC: ``2026-11-21 04:00``; kept, because pages repeat their nights."""
     return NONE if value is None else value.astimezone(UTC).strftime(form)
 
 

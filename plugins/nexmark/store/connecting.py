@@ -86,6 +86,7 @@ def _sqlite(url: URL, patience_s: float) -> Engine:
     def configure(connection: sqlite3.Connection, _: object) -> None:
         connection.isolation_level = None
         connection.execute("PRAGMA foreign_keys=ON")
+        connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
@@ -154,6 +155,8 @@ def make_file(engine: Engine) -> None:
 
 SCHEMA = "0018"  # the newest revision in ``migrations``; a test holds the two together
 POLL_S = 0.02
+CACHE_KIB = 32_000
+"""The pages of an SQLite database that a connection keeps in memory, in KiB."""
 
 
 def open_engine(url: str, *, create: bool = True, patience_s: float | None = None) -> Engine:

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session, aliased
 
-from nexmark.model import SUITE, Mode, Value, grouped
+from nexmark.model import CPU_METRICS, SUITE, Mode, Value, grouped
 from nexmark.secrets import shown_build
 from nexmark.store.list_filter import EVERYTHING, ListFilter, builds_named, night_conditions
 from nexmark.store.query_history import PLACE
@@ -55,6 +55,14 @@ class ListedNight(NamedTuple):
 
 AnyNight: TypeAlias = NightRow | ListedNight
 """A night with all its columns, or with the columns of a list."""
+
+
+class VisibleChange(NamedTuple):
+    """The smallest change of a query that a night could show, and its noise, as in Verdict."""
+
+    query: str
+    mde: float | None
+    noise: float | None
 
 
 class MeasuredBuild(NamedTuple):
@@ -363,3 +371,12 @@ def figures(store: Reader, runs: Collection[str], metrics: Collection[str]) -> l
     )
     with store.reading() as session:
         return [verdict_of(row, row.build_id) for row in session.execute(query)]
+
+
+def visible_changes(store: Reader, runs: Collection[str]) -> list[VisibleChange]:
+    """Return what nights could show of their queries' CPU time, as the newest gate has it."""
+    query = select(VerdictRow.query, VerdictRow.mde, VerdictRow.noise)
+    query = query.where(of_newest_gate(runs), VerdictRow.decides, VerdictRow.query != SUITE)
+    query = query.where(VerdictRow.metric.in_(CPU_METRICS)).order_by(VerdictRow.id)
+    with store.reading() as session:
+        return list(map(VisibleChange._make, session.execute(query)))

@@ -7,7 +7,7 @@ from copy import copy
 from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, Self, TypeVar, TypeVarTuple
 
 from sqlalchemy import Engine, Row, Select, func, select
 from sqlalchemy.exc import SQLAlchemyError
@@ -49,7 +49,27 @@ _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")
 _Reads = TypeVar("_Reads", bound="Reader")
 RowType = TypeVar("RowType")
-OfNight = TypeVar("OfNight", CanaryRow, CompatibilityRow, ValidationRow)
+OfNight = TypeVar("OfNight", CompatibilityRow, ValidationRow)
+_Columns = TypeVarTuple("_Columns")
+
+
+class CanaryReading(NamedTuple):
+    """What is read of a reading of the canary; the columns mean the same as in CanaryRow."""
+
+    host: str
+    group: str
+    moment: str
+    metric: str
+    value: float | None
+    taken: datetime
+
+
+class SelfTestOutcome(NamedTuple):
+    """What the gate said of a known change; the columns mean the same as in SelfTestRow."""
+
+    kind: str
+    value: Value
+    gate_version: int
 
 
 class Reader:
@@ -309,9 +329,13 @@ class Reader:
         with self.reading() as session:
             return dict(session.execute(query).all())
 
-    def canaries(self, run: str) -> list[CanaryRow]:
+    def canaries(self, run: str) -> list[CanaryReading]:
         """Return the readings of the canary in a run, in the order of their times."""
-        return self._of(CanaryRow, run, CanaryRow.taken, CanaryRow.id)
+        columns = (getattr(CanaryRow, name) for name in CanaryReading._fields)
+        wanted = select(*columns).where(CanaryRow.night_id == run)
+        with self.reading() as session:
+            rows = session.execute(wanted.order_by(CanaryRow.taken, CanaryRow.id))
+            return list(map(CanaryReading._make, rows))
 
     def broker_benches(self) -> list[BrokerBenchRow]:
         """Return the newest benchmark of each Kafka cluster, ordered by the cluster's name."""
@@ -326,6 +350,7 @@ class Reader:
         *,
         version: int | None = None,
         dags: Collection[str] | None = None,
+        run: str | None = None,
     ) -> list[SelfTestRow]:
         """Return the self-tests of one version of the gate, the newest night first.
 
@@ -334,15 +359,24 @@ class Reader:
             limit: The largest number of rows; None for all.
             version: The version of the gate; None for the newest that has self-tests.
             dags: The DAGs whose runs count; None for all.
+            run: The only run that counts; None for all.
         """
-        tests = select(SelfTestRow).join(NightRow)
-        tests = tests.where(NightRow.engine == engine)
-        if dags is not None:
-            tests = tests.where(NightRow.dag_id.in_(dags))
-        newest = tests.with_only_columns(func.max(SelfTestRow.gate_version)).scalar_subquery()
-        tests = tests.where(SelfTestRow.gate_version == (newest if version is None else version))
-        order = (NightRow.started.desc(), SelfTestRow.id.desc())
-        return self._all(tests.order_by(*order).limit(limit))
+        wanted = _self_tests(select(SelfTestRow), engine, limit, version, dags)
+        return self._all(wanted if run is None else wanted.where(SelfTestRow.night_id == run))
+
+    def self_test_outcomes(
+        self,
+        engine: str,
+        limit: int | None = None,
+        *,
+        version: int | None = None,
+        dags: Collection[str] | None = None,
+    ) -> list[SelfTestOutcome]:
+        """Return the outcomes of the same self-tests, which takes a fraction of the time."""
+        columns = (getattr(SelfTestRow, name) for name in SelfTestOutcome._fields)
+        wanted = _self_tests(select(*columns), engine, limit, version, dags)
+        with self.reading() as session:
+            return list(map(SelfTestOutcome._make, session.execute(wanted)))
 
     def export(self, directory: Path, form: str = "parquet") -> Mapping[str, int]:
         """Write the whole database at one moment into a new directory; see ``export.export``."""
@@ -416,6 +450,23 @@ def of_one_moment(
             return made(moment, *args, **kwargs)
 
     return at_one_moment
+
+
+def _self_tests(
+    columns: Select[*_Columns],
+    engine: str,
+    limit: int | None,
+    version: int | None,
+    dags: Collection[str] | None,
+) -> Select[*_Columns]:
+    """Select columns of self-tests; see ``Reader.self_tests``."""
+    tests = columns.join(NightRow, NightRow.id == SelfTestRow.night_id)
+    tests = tests.where(NightRow.engine == engine)
+    if dags is not None:
+        tests = tests.where(NightRow.dag_id.in_(dags))
+    newest = tests.with_only_columns(func.max(SelfTestRow.gate_version)).scalar_subquery()
+    tests = tests.where(SelfTestRow.gate_version == (newest if version is None else version))
+    return tests.order_by(NightRow.started.desc(), SelfTestRow.id.desc()).limit(limit)
 
 
 def _names(nights: Sequence[Row[str, str]]) -> str:

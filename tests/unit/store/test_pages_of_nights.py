@@ -173,6 +173,16 @@ def test_figures_are_of_the_metric_and_the_nights_and_not_of_the_suite(store: St
     assert found == replace(fresh, night=run)
 
 
+def test_what_a_night_could_show_is_by_the_newest_gate_of_it_alone(store: Store) -> None:
+    runs = [judged(store, number) for number in (1, 2)]
+    newest = replace(OK, gate_version=3, mde=0.04, noise=0.5)
+    wall = replace(newest, metric="wall_s", decides=False)
+    store.record_verdicts(runs[0], [newest, wall, replace(newest, query=SUITE)])
+    (one,) = history.visible_changes(store, runs[:1])
+    assert one == ("q5", 0.04, 0.5)
+    assert len(history.visible_changes(store, runs)) == 2
+
+
 def test_figures_are_of_the_newest_night_and_gate_first(store: Store) -> None:
     runs = [judged(store, number) for number in (2, 1)]
     store.record_verdicts(runs[0], [replace(OK, gate_version=3, noise=0.5)])

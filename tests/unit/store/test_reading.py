@@ -175,6 +175,9 @@ class TestRows:
 
         def found(**how: Any) -> list[tuple[str, int]]:
             rows = store.self_tests("spark-4.3.0", **how)
+            if "run" not in how:
+                outcomes = [(x.kind, x.value, x.gate_version) for x in rows]
+                assert store.self_test_outcomes("spark-4.3.0", **how) == outcomes
             return [(x.query, x.gate_version) for x in rows]
 
         assert found() == [("q2", 2), ("q1", 2)]
@@ -182,6 +185,8 @@ class TestRows:
         assert found(limit=1) == [("q2", 2)]
         assert found(dags=["a"]) == [("q1", 2)]
         assert found(dags=[]) == []
+        assert found(run=night(1, dag_id="a").run) == [("q1", 2)]
+        assert found(run=night(1, dag_id="a").run, version=1) == [("q1", 1)]
 
     def test_the_newest_benchmark_of_every_kafka_is_given_by_its_name(self, store: Store) -> None:
         for cluster, rate in (("kafka2", 1), ("kafka2", 2), ("kafka1", 3)):

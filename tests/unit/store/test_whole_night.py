@@ -73,10 +73,10 @@ def rows(store: Store, run: str) -> list[dict[str, Any]]:
         repetitions,
         of_repetitions,
         store.validations(run),
-        store.canaries(run),
         self_tests_of(store, run),
     )
     found = [columns(row, *other, "repetition_id") for table in tables for row in table]
+    found += [one._asdict() | {"taken": None} for one in store.canaries(run)]
     return [*found, *(asdict(one) | {"night": "", "judged": None} for one in store.verdicts(run))]
 
 
