@@ -189,9 +189,7 @@ class PairedSuites:
         self.cost = 2.0
         self._scale = np.broadcast_to(world.scale(), (suites, QUERIES))
         quiet = np.zeros((suites, QUERIES))
-        steady = [
-            self._pairs(rules.rounds[0], _Truth(quiet, quiet, quiet)) for _ in range(self._nights)
-        ]
+        steady = [self._first_round(_Truth(quiet, quiet, quiet)) for _ in range(self._nights)]
         unknown = np.full((2, suites, QUERIES, rules.rounds[0]), np.nan)
         nights = np.stack([np.stack(night) for night in steady] or [unknown], axis=1)
         self._shift, self._all_shift = np.moveaxis(hodges_lehmann(nights), 1, -1)
@@ -227,7 +225,7 @@ class PairedSuites:
         apart = self._unsteady()
         quiet = np.zeros(self._scale.shape)
         truth = _Truth(quiet + slower, quiet + (0.0 if garbage is None else garbage), apart)
-        tasks, every = self._pairs(self.rules.rounds[0], truth)
+        tasks, every = self._first_round(truth)
         if host_moves:
             self._move_host(tasks, every)
         broken = apart > math.log1p(self.rules.canary_bound)
@@ -277,6 +275,14 @@ class PairedSuites:
             (decision.final.side == 0) & (decision.final.hi >= math.log1p(self.rules.matters)),
         )
 
+    def _first_round(self, truth: _Truth) -> tuple[Array, Array]:
+        """Return log ratios as ``_pairs`` does, without those of queries that the night lacks."""
+        tasks, every = self._pairs(self.rules.rounds[0], truth)
+        if self.world.absent:
+            away = self.rng.random(tasks.shape[:2]) < self.world.absent
+            tasks[away] = every[away] = np.nan
+        return tasks, every
+
     def _pairs(self, count: int, truth: _Truth) -> tuple[Array, Array]:
         """Return log ratios of a round: of the tasks, and of all CPU time.
 
@@ -288,11 +294,7 @@ class PairedSuites:
         if self.world.unsteady:
             runs = self.rng.integers(2, size=(*tasks.shape, 2))
             moved = moved + truth.apart[..., None] * (runs[..., 0] - runs[..., 1])
-        tasks, every = tasks + moved, every + moved + truth.garbage[..., None]
-        if self.world.absent and count == self.rules.rounds[0]:
-            away = self.rng.random(tasks.shape[:2]) < self.world.absent
-            tasks[away] = every[away] = np.nan
-        return tasks, every
+        return tasks + moved, every + moved + truth.garbage[..., None]
 
     def _move_host(self, tasks: Array, every: Array) -> None:
         """Let the host become slower between the two runs of one pair of each suite."""
