@@ -276,7 +276,7 @@ class PairedSuites:
         )
 
     def _first_round(self, truth: _Truth) -> tuple[Array, Array]:
-        """Return log ratios as ``_pairs`` does, without those of queries that the night lacks."""
+        """Return log ratios as ``_pairs`` does; NaN for the queries that the night lacks."""
         tasks, every = self._pairs(self.rules.rounds[0], truth)
         if self.world.absent:
             away = self.rng.random(tasks.shape[:2]) < self.world.absent
