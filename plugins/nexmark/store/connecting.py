@@ -33,6 +33,8 @@ BUSY_TIMEOUT_S = 30
 INTERACTIVE_TIMEOUT_S = 3
 """The lock timeout of commands and pages, in seconds: a person waits for them."""
 CONNECT_TIMEOUT_S = 10
+CACHE_KIB = 32_000
+"""The pages of an SQLite database that a connection keeps in memory, in KiB."""
 WRITERS, OPENERS = 0x4E58_4D01, 0x4E58_4D02
 """PostgreSQL's advisory locks: the lock of transactions that write, and the lock of migrations."""
 
@@ -155,8 +157,6 @@ def make_file(engine: Engine) -> None:
 
 SCHEMA = "0018"  # the newest revision in ``migrations``; a test holds the two together
 POLL_S = 0.02
-CACHE_KIB = 32_000
-"""The pages of an SQLite database that a connection keeps in memory, in KiB."""
 
 
 def open_engine(url: str, *, create: bool = True, patience_s: float | None = None) -> Engine:
