@@ -8,7 +8,7 @@ from textwrap import shorten
 from nexmark.attribution.differences import conf_differences
 from nexmark.attribution.explained import ConfDifference
 from nexmark.evidence.night_rows import NightRows
-from nexmark.model import CANDIDATE_JOB, SUITE, Arm, Value, grouped
+from nexmark.model import CANDIDATE_JOB, SUITE, Arm, QueryKey, Value, grouped
 from nexmark.secrets import without_secrets
 from nexmark.store import Store, history
 from nexmark.store.accepting import COUNTS, SUPERSEDED, states
@@ -22,6 +22,8 @@ from nexmark.verdict.verdict import Verdict
 
 NIGHTS = 100
 """The number of earlier nights in which the beginning of an alarm is searched."""
+FEW_NIGHTS = 5
+"""In most cases, one of the last few nights before a red one was not red: these are read first."""
 CHANGES = 3
 """The largest number of changed confs that a line names."""
 NAMED, REASON = 8, 120
@@ -44,13 +46,31 @@ def alarm_groups(store: Store, night: NightRow, verdicts: Sequence[Verdict]) -> 
     if not red:
         return []
     tonight = [verdict for verdict in verdicts if verdict.key in red]
-    queries, metrics = {query for query, _ in red}, {metric for _, metric in red}
-    earlier_nights = store.earlier(night.id, NIGHTS, queries, metrics)
-    nights = [of_night for of_night in earlier_nights if of_night]
+    nights = _back_to_green(store, night, red)
     builds = store.candidates(of_night[0].night for of_night in nights)
     earlier = [(builds[of_night[0].night], of_night) for of_night in nights]
     groups = group_by_first_bad([*earlier, (night.build_id, tonight)])
     return [part for group in groups for part in _by_setting(store, group)]
+
+
+def _back_to_green(
+    store: Store, night: NightRow, red: Collection[QueryKey]
+) -> list[Sequence[Verdict]]:
+    """Return the verdicts of earlier nights, at least back to where no query was red any more.
+
+    The oldest night comes first. ``red`` has the queries and metrics that are red in ``night``.
+    """
+    queries, metrics = {key.query for key in red}, {key.metric for key in red}
+    nights: list[Sequence[Verdict]] = []
+    for limit in (FEW_NIGHTS, NIGHTS):
+        earlier = store.earlier(night.id, limit, queries, metrics)
+        nights = [of_night for of_night in earlier if of_night]
+        verdicts = (verdict for of_night in nights for verdict in of_night)
+        if queries <= {
+            verdict.query for verdict in verdicts if verdict.decides and not verdict.bad
+        }:
+            break
+    return nights
 
 
 def _by_setting(store: Store, group: Group) -> list[Group]:

@@ -4,16 +4,13 @@ from collections.abc import Iterable, Sequence
 
 from nexmark.commits.source_changes import SourceChange, source_change
 from nexmark.config import load_repository
-from nexmark.evidence.alarms import NIGHTS
+from nexmark.evidence.alarms import FEW_NIGHTS, NIGHTS
 from nexmark.evidence.night_rows import NightRows
 from nexmark.model import QueryKey
 from nexmark.store import Store
 from nexmark.store.table_rows import NightRow
 from nexmark.verdict.acks import Group
 from nexmark.verdict.verdict import Verdict
-
-FEW_NIGHTS = 5
-"""In most cases, one of the last few nights before a red one was not red: these are read first."""
 
 
 def changed_source(store: Store, stored: NightRows, groups: Iterable[Group]) -> list[SourceChange]:
@@ -28,8 +25,8 @@ def changed_source(store: Store, stored: NightRows, groups: Iterable[Group]) -> 
         alarm = group.alarms[0]
         is_tonight = alarm.since == night.id
         first = night if is_tonight else store.night(alarm.since)
-        of_first = stored.verdicts if is_tonight else store.verdicts(first.id)
-        between = (build_before(store, first, of_first, alarm.verdict.key), group.build)
+        of_first = stored.verdicts if is_tonight else None
+        between = (build_before(store, first, alarm.verdict.key, of_first), group.build)
         queries.setdefault(between, []).extend(each.verdict.query for each in group.alarms)
     rows = store.builds({build for between in queries for build in between})
     revisions = {row.id: row.revision or "" for row in rows}
@@ -43,7 +40,9 @@ def changed_source(store: Store, stored: NightRows, groups: Iterable[Group]) -> 
     return [change for change in changes if change is not None]
 
 
-def build_before(store: Store, first: NightRow, of_first: Sequence[Verdict], key: QueryKey) -> str:
+def build_before(
+    store: Store, first: NightRow, key: QueryKey, of_first: Sequence[Verdict] | None
+) -> str:
     """Return the build whose change to the candidate of a night made a verdict red; "" if unknown.
 
     It is the candidate of the last comparable night in which the verdict was not red. If there is
@@ -53,15 +52,15 @@ def build_before(store: Store, first: NightRow, of_first: Sequence[Verdict], key
     Args:
         store: The results database.
         first: The first night in which the verdict was red.
-        of_first: The verdicts on this night.
         key: The query and the metric of the verdict.
+        of_first: The verdicts on this night; None to read them where they are needed.
     """
     for limit in (FEW_NIGHTS, NIGHTS) if first.teaches else ():
         earlier = store.earlier(first.id, limit, {key.query}, {key.metric})
         for verdict in (verdict for verdicts in reversed(earlier) for verdict in verdicts):
             if verdict.key == key and not verdict.bad:
                 return store.candidates([verdict.night])[verdict.night]
-    for verdict in of_first:
+    for verdict in store.verdicts(first.id) if of_first is None else of_first:
         if verdict.key == key:
             run = verdict.baseline_run
             return store.night(run).build_id if run else verdict.baseline_build

@@ -8,6 +8,7 @@ does not continue the series of nights, so it is not among them.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
 from itertools import groupby
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
@@ -62,6 +63,7 @@ _KNOWN = 20
 """This is added to the rank of an accepted verdict, which so comes after the open ones."""
 
 
+@cache
 def look(value: Value | None, *, known: bool = False, decides: bool = True) -> ValueLook:
     """Return how a verdict looks.
 

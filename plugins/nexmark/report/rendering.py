@@ -74,26 +74,17 @@ def scale_of(ratios: Iterable[float | None]) -> Scale:
     return Scale(min(MOST, max([LEAST, *logs]) * 1.05))
 
 
-BAR = 20
-"""The width of the bar of a change in the map, in pixels."""
+BAR_STEPS = 20
+"""The largest width of a bar in the map, in half pixels; page.css has a rule for each width."""
 
 
-@dataclass(frozen=True)
-class Bar:
-    """The bar of a change: from the middle to the right if slower, to the left if faster.
+def bar(ratio: float) -> str:
+    """Return the CSS classes of the bar of a ratio: its side, and its width in half pixels.
 
-    ``left`` is its left end and ``width`` its width, in pixels.
+    The scale is logarithmic and ends at ``LARGE``.
     """
-
-    left: float
-    width: float
-
-
-def bar(ratio: float) -> Bar:
-    """Return the bar of a ratio, on a logarithmic scale that ends at ``LARGE``."""
-    half = BAR / 2
-    width = round(half * min(1.0, abs(math.log(ratio)) / LARGE), 1)
-    return Bar(half if ratio > 1 else half - width, width)
+    width = round(BAR_STEPS * min(1.0, abs(math.log(ratio)) / LARGE))
+    return f"{'slower' if ratio > 1 else 'faster'} w{width}"
 
 
 SPARK_WIDTH, SPARK_HEIGHT = 150, 30

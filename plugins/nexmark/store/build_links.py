@@ -99,7 +99,7 @@ def read_links(
         NightRow.candidate_conf.is_(None),
     )
     nights = session.execute(comparable.order_by(NightRow.started, NightRow.id)).all()
-    facts = {one.id: _Facts(one.build_id, one.teaches, f"{one.started:%Y-%m-%d}") for one in nights}
+    facts = {one.id: _Facts(one.build_id, one.teaches, str(one.started.date())) for one in nights}
     if queries is None:
         judged = _judgements(session, facts, None)
         known = kept.known(metric, judged) if kept else {}
@@ -129,11 +129,19 @@ def _judgements(
         queries: The only queries whose verdicts are looked at: a gate judges all queries of a
             night, but a suite only if enough of them were compared. None for all verdicts.
     """
-    newest = select(VerdictRow.night_id, func.max(VerdictRow.gate_version), func.max(VerdictRow.id))
-    newest = newest.where(VerdictRow.night_id.in_(runs)).group_by(VerdictRow.night_id)
-    if queries is not None:
-        newest = newest.where(VerdictRow.query.in_(queries))
-    return {run: _Judgement(gate, last) for run, gate, last in session.execute(newest)}
+    gate, last = func.max(VerdictRow.gate_version), func.max(VerdictRow.id)
+    if queries is None:  # to search in each night takes half the time of all rows in groups
+        of_night = VerdictRow.night_id == NightRow.id
+        newest = select(
+            NightRow.id,
+            select(gate).where(of_night).correlate(NightRow).scalar_subquery(),
+            select(last).where(of_night).correlate(NightRow).scalar_subquery(),
+        ).where(NightRow.id.in_(runs))
+    else:
+        newest = select(VerdictRow.night_id, gate, last).group_by(VerdictRow.night_id)
+        newest = newest.where(VerdictRow.night_id.in_(runs), VerdictRow.query.in_(queries))
+    judged = session.execute(newest)
+    return {run: _Judgement(gate, last) for run, gate, last in judged if gate is not None}
 
 
 def _read(

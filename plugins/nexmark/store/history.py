@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
 from sqlalchemy import ColumnElement, func, select
@@ -274,9 +275,9 @@ def tallies(store: Reader, nights: Iterable[AnyNight]) -> dict[str, Tally]:
 
 def judged(store: Reader, nights: Iterable[AnyNight]) -> list[Judged]:
     """Return the deciding verdicts of nights, the oldest night first."""
-    counts = of_newest_gate([night.id for night in nights])
+    by_id = {night.id: night for night in nights}
     with store.reading() as session:
-        return _judged(session, VerdictRow.decides & counts)
+        return _judged(session, by_id, VerdictRow.decides & of_newest_gate(list(by_id)))
 
 
 def reds(store: Reader, nights: Iterable[AnyNight]) -> list[Judged]:
@@ -284,13 +285,13 @@ def reds(store: Reader, nights: Iterable[AnyNight]) -> list[Judged]:
 
     The next one is in the same series. The oldest night comes first.
     """
-    ids = [night.id for night in nights]
+    by_id = {night.id: night for night in nights}
     after, its_night = aliased(VerdictRow), aliased(NightRow)
     same = [getattr(its_night, name) == getattr(NightRow, name) for name in _SERIES]
     following = (
         select(after.id)
         .join(its_night, its_night.id == after.night_id)
-        .where(*same, its_night.started > NightRow.started, its_night.id.in_(ids))
+        .where(*same, its_night.started > NightRow.started, its_night.id.in_(list(by_id)))
         .where(after.query == VerdictRow.query, after.decides, newest_gate_of(after))
         .order_by(its_night.started, after.id)
         .limit(1)
@@ -300,22 +301,31 @@ def reds(store: Reader, nights: Iterable[AnyNight]) -> list[Judged]:
     bad = (
         select(VerdictRow.id, following)
         .join(NightRow)
-        .where(NightRow.id.in_(ids), VerdictRow.bad, VerdictRow.decides, by_newest_gate())
+        .where(NightRow.id.in_(list(by_id)), VerdictRow.bad, VerdictRow.decides, by_newest_gate())
     )
     with store.reading() as session:
         wanted = {number for numbers in session.execute(bad) for number in numbers}
-        return _judged(session, VerdictRow.id.in_(wanted - {None}))
+        return _judged(session, by_id, VerdictRow.id.in_(wanted - {None}))
 
 
-def _judged(session: Session, wanted: ColumnElement[bool]) -> list[Judged]:
-    """Return the verdicts of a condition, the oldest night first."""
-    place = [getattr(NightRow, name) for name in PLACE]
-    of_night = (VerdictRow.night_id, NightRow.dag_id, NightRow.started, *place, NightRow.build_id)
-    of_verdict = (VerdictRow.query, VerdictRow.value, VerdictRow.ratio, VerdictRow.bad)
-    acceptance = (VerdictRow.acceptance_id, NightRow.shape, NightRow.mode)
-    columns = (*of_night, *of_verdict, *acceptance, VerdictRow.acceptance_withdrawn)
-    rows = select(*columns).select_from(VerdictRow).join(NightRow).where(wanted)
-    return list(map(Judged._make, session.execute(rows.order_by(NightRow.started, VerdictRow.id))))
+def _judged(
+    session: Session, nights: Mapping[str, AnyNight], wanted: ColumnElement[bool]
+) -> list[Judged]:
+    """Return the verdicts of a condition, the oldest night first; ``nights`` has them by id."""
+    place = attrgetter(*PLACE)
+    before = {
+        night.id: (night.id, night.dag_id, night.started, *place(night), night.build_id)
+        for night in nights.values()
+    }
+    after = {night.id: (night.shape, night.mode) for night in nights.values()}
+    columns = (VerdictRow.query, VerdictRow.value, VerdictRow.ratio, VerdictRow.bad)
+    acceptance = (VerdictRow.acceptance_id, VerdictRow.acceptance_withdrawn)
+    rows = select(VerdictRow.night_id, *columns, *acceptance).where(wanted)
+    verdicts = [
+        Judged._make((*before[night], *of_verdict, *after[night], withdrawn))
+        for night, *of_verdict, withdrawn in session.execute(rows.order_by(VerdictRow.id))
+    ]
+    return sorted(verdicts, key=attrgetter("started"))
 
 
 def builds(

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 
 from scipy.stats import binomtest
 
@@ -77,6 +78,7 @@ def rates(results: Iterable[tuple[Test, bool | None]], version: int | None = Non
     return Rates(alarms, slowdowns, version)
 
 
+@cache
 def rate(count: int, hits: int) -> Rate:
     """Return hits of count with the Wilson interval."""
     if count == 0:

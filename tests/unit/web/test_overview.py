@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from importlib import resources
 from pathlib import Path
 from time import sleep
 from typing import Any
@@ -25,7 +26,7 @@ from nexmark.evidence.night_list import (
     overview,
 )
 from nexmark.model import Value
-from nexmark.report.rendering import bar
+from nexmark.report.rendering import BAR_STEPS, bar
 from nexmark.store import BuildRecord, Store, open_store
 from nexmark.store.history import Judged
 from nexmark.web.auth import NextRun
@@ -188,22 +189,33 @@ def test_the_map_shows_how_large_each_change_is(browser: TestClient, store: Stor
     assert re.search(r'title="q5 REGRESSION \+12.0 %, \d', table)
     assert re.search(r'title="q5 FASTER −10.0 %, \d', table)
     assert re.search(r'title="q0 MISSING, \d', table)
-    slower, faster = bar(1.12), bar(0.9)
-    assert f'<rect x="{slower.left}" width="{slower.width}"' in table
-    assert f'<rect x="{faster.left}" width="{faster.width}"' in table
+    assert f'<i class="{bar(1.12)}"></i>' in table
+    assert f'<i class="{bar(0.9)}"></i>' in table
     row = table.partition(">q5</a></th>")[2]
     assert row.startswith('<td class="first number">+12.0 %</td>')
 
 
 @pytest.mark.parametrize(
-    ("ratio", "left", "right"),
-    [(1.0, 10, 10), (1.25, 10, 20), (0.8, 0, 10), (9.0, 10, 20), (0.01, 0, 10)],
+    ("ratio", "drawn"),
+    [
+        (1.0, "faster w0"),
+        (1.12, "slower w10"),
+        (1.25, "slower w20"),
+        (0.8, "faster w20"),
+        (9.0, "slower w20"),
+        (0.01, "faster w20"),
+    ],
 )
-def test_a_bar_goes_right_if_slower_and_ends_at_its_edge(
-    ratio: float, left: float, right: float
-) -> None:
-    drawn = bar(ratio)
-    assert (drawn.left, drawn.left + drawn.width) == (pytest.approx(left), pytest.approx(right))
+def test_a_bar_goes_right_if_slower_and_ends_at_its_edge(ratio: float, drawn: str) -> None:
+    assert bar(ratio) == drawn
+
+
+def test_the_style_sheet_has_every_bar() -> None:
+    css = resources.files("nexmark.report").joinpath("static/page.css").read_text()
+    for width in range(BAR_STEPS + 1):
+        assert f".w{width} {{ width: {width / 2:g}px; }}" in css
+    for side in ("slower", "faster"):
+        assert f".map .{side} {{" in css
 
 
 def test_weeks_begin_on_monday(store: Store) -> None:
