@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nexmark.evidence.alarms import alarm_groups, alarm_lines
+from nexmark.evidence.alarms import FEW_NIGHTS, alarm_groups, alarm_lines
 from nexmark.evidence.night_rows import night_rows
 from nexmark.model import CANDIDATE_JOB, Arm, Value
 from nexmark.store import BuildRecord, RepetitionRecord, Store
@@ -168,3 +168,18 @@ def test_a_query_that_became_red_later_with_the_same_build_and_confs_is_no_other
     run = recorded(store, 3, SLOW, slow_q0, build=NEW)
     (line,) = lines(store, run)
     assert "q5 1.120 (2 nights), q0 1.120" in line
+
+
+def test_an_alarm_of_many_nights_beside_one_of_tonight(store: Store) -> None:
+    """The first nights that are read show where q0 began, but not where q5 did."""
+    slow_q0, ok_q0 = (replace(each, query="q0") for each in (SLOW, OK))
+    recorded(store, 1, OK, ok_q0, build=OLD)
+    first = recorded(store, 2, SLOW, ok_q0, build=NEW)
+    for number in range(3, 3 + 2 * FEW_NIGHTS):
+        recorded(store, number, SLOW, ok_q0, build=NEW)
+    run = recorded(store, 99, SLOW, slow_q0, build=NEW, partitions=60)
+    nights = 2 + 2 * FEW_NIGHTS
+    assert lines(store, run) == [
+        f"since build 4.3.1 pypi:x sha-431 (night {first}): q5 1.120 ({nights} nights)",
+        f"since conf {PARTITIONS} 2 -> 60 (night {run}): q0 1.120",
+    ]
