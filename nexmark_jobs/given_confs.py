@@ -20,6 +20,8 @@ _OF_EVERY_RUN = {
     ("spark.serializer.objectStreamReset", "100"),
     ("spark.sql.artifact.isolation.enabled", "false"),
     ("spark.redaction.regex", SPARK_REGEX),
+    ("spark.hadoop.fs.s3a.vectored.read.min.seek.size", "128K"),  # Spark 4.1
+    ("spark.hadoop.fs.s3a.vectored.read.max.merged.size", "2M"),
 }
 #: The options that Spark gives every JVM, to which it adds what somebody gave.
 _MODULES = re.compile(

@@ -4,15 +4,20 @@ A place is an engine, a workload and a cluster. Nights are the runs of ``dags``,
 the person may see. Verdicts are by the newest version of the gate that judged a night.
 """
 
-import json
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Text, case, cast, func, select
+from sqlalchemy import ColumnElement, case, func, select
 
 from nexmark.model import Mode, grouped
-from nexmark.store.query_history import ComparedNight, RatioPoint, points_of
+from nexmark.store.query_history import (
+    ComparedNight,
+    RatioPoint,
+    builds_in,
+    night_columns,
+    points_of,
+)
 from nexmark.store.reading import Reader
 from nexmark.store.table_rows import BuildRow, NightRow, VerdictRow
 from nexmark.store.verdict_rows import COLUMNS, of_newest_gate, verdict_of
@@ -39,7 +44,10 @@ class MeasuredPlace(NamedTuple):
 
 
 class PlaceNight(NamedTuple):
-    """The columns of a night that the pages of queries show; they mean the same as in NightRow."""
+    """The columns of a night that the pages of queries show; they mean the same as in NightRow.
+
+    ``baselines`` is the text of its column.
+    """
 
     id: str
     dag_id: str
@@ -47,7 +55,7 @@ class PlaceNight(NamedTuple):
     build_id: str
     shape: str
     mode: Mode
-    baselines: dict[str, str] | None
+    baselines: str | None
     teaches: bool
 
 
@@ -92,8 +100,9 @@ def place_nights(
         taught: Whether the gate learns from the nights; if not, they are nights that a person
             started to compare builds or to try a setting.
     """
-    columns = (getattr(NightRow, name) for name in PlaceNight._fields)
-    wanted = select(*columns).where(NightRow.dag_id.in_(dags), *_of(place))
+    wanted = select(*night_columns(PlaceNight._fields)).where(
+        NightRow.dag_id.in_(dags), *_of(place)
+    )
     wanted = wanted.where(NightRow.teaches if taught else ~NightRow.teaches)
     order = (NightRow.started.desc(), NightRow.id.desc())
     with store.reading() as session:
@@ -137,11 +146,10 @@ def place_points(
 
 def place_baselines(store: Reader, dags: Collection[str], place: Place) -> list[BuildRow]:
     """Return the builds that were baselines in the nights of a place, the newest build first."""
-    text = cast(NightRow.baselines, Text)  # most nights have the baselines of the night before
-    baselines = select(text).distinct().where(NightRow.dag_id.in_(dags), *_of(place))
+    baselines = select(*night_columns(("baselines",))).distinct()
     with store.reading() as session:
-        texts = session.scalars(baselines.where(NightRow.baselines.is_not(None)))
-        used = {build for one in texts for build in (json.loads(one) or {}).values()}
+        texts = session.scalars(baselines.where(NightRow.dag_id.in_(dags), *_of(place)))
+        used = {build for text in texts for build in builds_in(text)}
         wanted = select(BuildRow).where(BuildRow.id.in_(used))
         return list(session.scalars(wanted.order_by(BuildRow.first_seen.desc(), BuildRow.id)))
 

@@ -4,14 +4,15 @@ Change points are computed from paired nights only: figures of one arm drift wit
 of pairs do not. A change point gives a change its date; it never decides a verdict.
 """
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVarTuple
 
-from sqlalchemy import ColumnElement, Select, select
+from sqlalchemy import ColumnElement, Select, Text, cast, select
 from sqlalchemy.orm import Session
 
 from nexmark.config import KNOWN_QUERIES
@@ -32,12 +33,29 @@ _INTERVAL = 2 * 1.96  # the width of a 95 % interval in deviations
 
 
 class ComparedNight(NamedTuple):
-    """The columns of a night that a point shows; they mean the same as in ``NightRow``."""
+    """The columns of a night that a point shows; they mean the same as in ``NightRow``.
+
+    Most nights have the ``baselines`` of the night before: they are the text of the column, which
+    ``builds_in`` reads.
+    """
 
     build_id: str
     started: datetime
     shape: str
-    baselines: Mapping[str, str] | None
+    baselines: str | None
+
+
+@cache
+def night_columns(names: tuple[str, ...]) -> list[Any]:
+    """Return columns of a night by their names, with the baselines as a text."""
+    text = cast(NightRow.baselines, Text).label("baselines")
+    return [text if name == "baselines" else getattr(NightRow, name) for name in names]
+
+
+@lru_cache(maxsize=1024)
+def builds_in(baselines: str | None) -> tuple[str, ...]:
+    """Return the builds that are in the text of the baselines of a night, in order."""
+    return tuple(sorted(set((json.loads(baselines or "null") or {}).values())))
 
 
 @dataclass(frozen=True)
@@ -220,8 +238,7 @@ def _rows(
         where: Conditions for the nights.
         taught: A further condition for the nights; None for none.
     """
-    of_night = (getattr(NightRow, name) for name in ComparedNight._fields)
-    columns = select(*COLUMNS, *of_night)
+    columns = select(*COLUMNS, *night_columns(ComparedNight._fields))
     return _verdicts_on(columns, query, metric, where, taught)
 
 
@@ -297,7 +314,7 @@ def points_of(
 def _compared_with(night: ComparedNight, verdict: Verdict) -> list[str]:
     """Return the builds, or the accepted run, with which the candidate was compared."""
     if verdict.query == SUITE:
-        return sorted(set((night.baselines or {}).values()))
+        return list(builds_in(night.baselines))
     return [verdict.against] if verdict.against else []
 
 
