@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from textwrap import shorten
 
-from nexmark.attribution.differences import conf_differences
-from nexmark.attribution.explained import ConfDifference
+from nexmark.evidence.beginnings import changed_confs, changed_setting, in_words
 from nexmark.evidence.night_rows import NightRows
 from nexmark.model import CANDIDATE_JOB, SUITE, Arm, QueryKey, Value, grouped
 from nexmark.secrets import without_secrets
@@ -15,7 +14,6 @@ from nexmark.store.accepting import COUNTS, SUPERSEDED, states
 from nexmark.store.history import FilterChoices
 from nexmark.store.list_filter import EVERYTHING, ListFilter, has_text
 from nexmark.store.reading import of_one_moment
-from nexmark.store.store import NOT_SHAPE
 from nexmark.store.table_rows import AcceptanceRow, BuildRow, NightRow
 from nexmark.verdict.acks import Alarm, Group, group_by_first_bad
 from nexmark.verdict.verdict import Verdict
@@ -24,12 +22,8 @@ NIGHTS = 100
 """The number of earlier nights in which the beginning of an alarm is searched."""
 FEW_NIGHTS = 5
 """In most cases, one of the last few nights before a red one was not red: these are read first."""
-CHANGES = 3
-"""The largest number of changed confs that a line names."""
 NAMED, REASON = 8, 120
 """The largest numbers of queries, and of characters of a reason, of an acceptance in a line."""
-WIDTH = 60
-"""The largest number of characters of a value of a conf."""
 
 
 def alarm_lines(store: Store, groups: Iterable[Group]) -> list[str]:
@@ -79,7 +73,7 @@ def _by_setting(store: Store, group: Group) -> list[Group]:
     parts = [of_build]
     for alarms in later:
         night, query = store.night(alarms[0].since), alarms[0].verdict.query
-        before = _night_before(store, night, query)
+        before = _night_before(store, night)
         if before is not None and _changed_setting(store, night, before, query):
             parts.append(alarms)
         else:
@@ -98,7 +92,7 @@ def since_of(store: Store, group: Group) -> str:
     alarm = group.alarms[0]
     build, night = store.build(group.build), store.night(alarm.since)
     name = f"build {build.name}"
-    before = _night_before(store, night, alarm.verdict.query)
+    before = _night_before(store, night)
     query = alarm.verdict.query
     changes = [name] if before is None or before.build_id != night.build_id else []
     if tried := _tried(store, night, [each.verdict.query for each in group.alarms]):
@@ -125,46 +119,25 @@ def _tried(store: Store, night: NightRow, queries: Sequence[str]) -> list[str]:
     jobs = [query for query in queries if f"{CANDIDATE_JOB}.{query}" in alone]
     what = "the change of the job" if len(jobs) == 1 else "the changes of the jobs"
     new, old = (_confs(store, night, queries[0], arm) for arm in (Arm.CANDIDATE, Arm.BASELINE))
-    confs = [one for one in _conf_differences(new, old) if one.name in alone]
-    return [*([f"{what} {', '.join(jobs)}"] if jobs else []), *_in_words("conf", confs)]
+    confs = [one for one in changed_confs(new, old) if one.name in alone]
+    return [*([f"{what} {', '.join(jobs)}"] if jobs else []), *in_words("conf", confs)]
 
 
-def _night_before(store: Store, night: NightRow, query: str) -> NightRow | None:
-    """Return the last comparable night before a night, or else the last one of the same DAG.
+def _night_before(store: Store, night: NightRow) -> NightRow | None:
+    """Return the night with which a night is compared to see what was new in it.
 
     None, too, where a person chose what is compared: the night before was another question.
     """
     if not night.teaches:
         return None
-    for verdicts in store.earlier(night.id, 1, {query}):
-        if verdicts:
-            return store.night(verdicts[0].night)
-    before, _ = history.neighbours(store, night)
-    return None if before is None else store.night(before)
+    ((_, before),) = history.with_nights_before(store, [night.id])
+    return before
 
 
 def _changed_setting(store: Store, night: NightRow, before: NightRow, query: str) -> list[str]:
-    """Return in words what changed for the candidate from one night to another: confs, workload.
-
-    Args:
-        store: The results database.
-        night: The later night.
-        before: The earlier night.
-        query: The query whose confs are compared; all queries of a night have the same.
-    """
+    """Return in words what changed for the candidate of a query since an earlier night."""
     new, old = (_confs(store, one, query, Arm.CANDIDATE) for one in (night, before))
-    confs = _in_words("conf", _conf_differences(new, old))
-    if night.workload != before.workload:
-        return [*confs, f"workload {before.workload} -> {night.workload}"]
-    if night.shape == before.shape:
-        return confs
-    new_spec, old_spec = night.workload_spec, before.workload_spec
-    changes = [
-        ConfDifference(key, str(new_spec.get(key)), str(old_spec.get(key)))
-        for key in sorted((new_spec.keys() | old_spec.keys()) - NOT_SHAPE)
-        if new_spec.get(key) != old_spec.get(key)
-    ]
-    return [*confs, *_in_words(f"workload {night.workload},", changes)]
+    return changed_setting(night, before, new, old)
 
 
 def _confs(store: Store, night: NightRow, query: str, arm: Arm) -> list[Mapping[str, str]]:
@@ -172,24 +145,6 @@ def _confs(store: Store, night: NightRow, query: str, arm: Arm) -> list[Mapping[
     query = night.queries[0] if query == SUITE else query
     rows = store.repetitions(night.id, [query], leave_out=("batch_list",))
     return [row.confs for row in rows if row.confs and row.arm == arm]
-
-
-def _conf_differences(
-    new: Sequence[Mapping[str, str]], old: Sequence[Mapping[str, str]]
-) -> Sequence[ConfDifference]:
-    """Return how the confs of repetitions differ; nothing if one side is not known."""
-    return conf_differences(new, old) if new and old else ()
-
-
-def _in_words(what: str, differences: Sequence[ConfDifference]) -> list[str]:
-    """Return the first differences in words, and the number of the others."""
-    said = [
-        f"{what} {one.name} {shorten(one.baseline or 'unset', WIDTH)} -> "
-        f"{shorten(one.candidate or 'unset', WIDTH)}"
-        for one in differences[:CHANGES]
-    ]
-    more = len(differences) - len(said)
-    return [*said, *([f"{more} more"] if more else [])]
 
 
 def _alarm(alarm: Alarm) -> str:

@@ -13,6 +13,7 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
+from nexmark.evidence.beginnings import beginnings
 from nexmark.model import Value, grouped
 from nexmark.store import Store, history
 from nexmark.store.accepting import EXPIRED, WITHDRAWN, states
@@ -221,8 +222,8 @@ class Issue:
     The ``outcome`` is one of: open (red when the query was last judged, and not accepted, or not
     any more), accepted, real (red in two nights or more, or gone with another build), noise (the
     same build was not red in the next night), unclear (one INVALID night: the build's result or the
-    night's host). ``why`` explains the outcome in words. ``build`` is the name of the build with
-    which it began.
+    night's host). ``why`` explains the outcome in words. ``since`` says with what it began, as
+    ``beginnings`` does; "" if nobody asked.
     """
 
     query: str
@@ -231,7 +232,7 @@ class Issue:
     nights: int
     outcome: str
     why: str
-    build: str
+    since: str = ""
 
     @property
     def look(self) -> ValueLook:
@@ -333,7 +334,7 @@ def overview(store: Store, dags: Collection[str]) -> Overview:
         engines=tuple(engines),
         queries=_queries([column for one in maps for column in one.columns]),
         maps=maps,
-        issues=tuple(issues[:LISTED]),
+        issues=tuple(with_beginnings(store, issues[:LISTED])),
         more=max(0, len(issues) - LISTED),
         nights=len(nights),
         others=len(all_nights) - len(nights),
@@ -389,10 +390,15 @@ def issues_of(
             if bad:
                 after = runs[number + 1][1][0] if number + 1 < len(runs) else None
                 outcome, why = _outcome(reds, after, acks.get((place, query), ()), names)
-                build = names.get(reds[0].build, reds[0].build)
-                issues.append(Issue(query, reds[0], reds[-1], len(reds), outcome, why, build))
+                issues.append(Issue(query, reds[0], reds[-1], len(reds), outcome, why))
     issues.sort(key=lambda issue: (len(issue.query), issue.query))
     return sorted(issues, key=lambda issue: issue.last.started, reverse=True)
+
+
+def with_beginnings(store: Store, issues: Sequence[Issue]) -> list[Issue]:
+    """Return issues with what they began with."""
+    words = beginnings(store, [issue.first for issue in issues])
+    return [replace(issue, since=words[issue.first.night]) for issue in issues]
 
 
 def _place(acceptance: AcceptanceRow) -> tuple[str, str, str]:

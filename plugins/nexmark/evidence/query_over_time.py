@@ -9,7 +9,7 @@ from nexmark.attribution.explained import words
 from nexmark.evidence.alarms import Acknowledged, acknowledged
 from nexmark.evidence.creep import Creep, creeps_of
 from nexmark.evidence.explaining import attribution_of
-from nexmark.evidence.night_list import Issue, Trail, ValueLook, issues_of, look_of
+from nexmark.evidence.night_list import Issue, Trail, ValueLook, issues_of, look_of, with_beginnings
 from nexmark.evidence.query_evidence import source_of
 from nexmark.model import METRICS, SUITE, Metric, Spread, grouped, median_of, metric_of
 from nexmark.store import Store
@@ -34,6 +34,8 @@ TRACED = 2
 """The number of last changes whose cause is looked up here; the page of a night has the others."""
 BUILDS = 60
 """The largest number of builds that are drawn."""
+REDS = 50
+"""The largest number of reds that are listed, each with what it began with."""
 DRAWN = 120
 """The number of last nights of each metric that are drawn small."""
 
@@ -153,6 +155,7 @@ def query_over_time(
     names = {build.id: build.name for build in named.values()}
     judged = _judged(nights, place, whole[deciding])
     issues = issues_of(judged, [(ack.row, ack.state) for ack in acks], names)
+    issues[:REDS] = with_beginnings(store, issues[:REDS])
     changes = lasting_changes(shown)[::-1]
     return QueryOverTime(
         query=query,

@@ -11,15 +11,15 @@ from datetime import datetime
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, false, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from nexmark.model import CPU_METRICS, SUITE, Mode, Value, grouped
+from nexmark.model import CPU_METRICS, FIRST_ROUND, SUITE, Arm, Mode, Value, grouped
 from nexmark.secrets import shown_build
 from nexmark.store.list_filter import EVERYTHING, ListFilter, builds_named, night_conditions
 from nexmark.store.query_history import PLACE
 from nexmark.store.reading import Reader
-from nexmark.store.table_rows import AcceptanceRow, BuildRow, NightRow, VerdictRow
+from nexmark.store.table_rows import AcceptanceRow, BuildRow, NightRow, RepetitionRow, VerdictRow
 from nexmark.store.verdict_rows import (
     by_newest_gate,
     newest_gate_of,
@@ -257,6 +257,52 @@ def neighbours(store: Reader, night: NightRow) -> tuple[str | None, str | None]:
     after = same.where(started > night.started).order_by(started).limit(1)
     with store.reading() as session:
         return session.scalar(before), session.scalar(after)
+
+
+def with_nights_before(
+    store: Reader, runs: Collection[str]
+) -> list[tuple[NightRow, NightRow | None]]:
+    """Return nights, each with the night before it; None if there is none.
+
+    That is the last comparable night that teaches and was judged, else the last night of the DAG.
+    """
+    other = aliased(NightRow)
+    same = [getattr(other, name) == getattr(NightRow, name) for name in (*PLACE, "shape", "mode")]
+    verdicts = select(VerdictRow.id).where(
+        VerdictRow.night_id == other.id, VerdictRow.mode == other.mode
+    )
+    newest = select(other.id).where(other.started < NightRow.started).correlate(NightRow)
+    newest = newest.order_by(other.started.desc(), other.id.desc()).limit(1)
+    comparable = newest.where(*same, other.teaches, verdicts.exists()).scalar_subquery()
+    of_dag = newest.where(other.dag_id == NightRow.dag_id).scalar_subquery()
+    wanted = select(NightRow.id, func.coalesce(comparable, of_dag)).where(NightRow.id.in_(runs))
+    with store.reading() as session:
+        pairs = session.execute(wanted).all()
+        named = {run for pair in pairs for run in pair if run is not None}
+        rows = session.scalars(select(NightRow).where(NightRow.id.in_(named)))
+        nights = {row.id: row for row in rows}
+    return [(nights[run], nights.get(before)) for run, before in pairs]
+
+
+def candidate_confs(
+    store: Reader, asked: Iterable[tuple[str, str]]
+) -> dict[str, list[Mapping[str, str]]]:
+    """Return by night the confs of the candidate's first two repetitions of a query of the night.
+
+    ``asked`` has each night with the query.
+    """
+    by_query = grouped(asked, lambda one: one[1])
+    either = [
+        (RepetitionRow.query == query) & RepetitionRow.night_id.in_([run for run, _ in of_query])
+        for query, of_query in by_query.items()
+    ]
+    columns = select(RepetitionRow.night_id, RepetitionRow.confs)
+    of_first = (RepetitionRow.arm == Arm.CANDIDATE, RepetitionRow.stage == FIRST_ROUND)
+    with store.reading() as session:
+        asked_for = columns.where(or_(false(), *either), *of_first, RepetitionRow.number <= 2)
+        rows = session.execute(asked_for).all()
+    known = grouped((row for row in rows if row.confs), lambda row: str(row.night_id))
+    return {run: [row.confs for row in of_run] for run, of_run in known.items()}
 
 
 def tallies(store: Reader, nights: Iterable[AnyNight]) -> dict[str, Tally]:
