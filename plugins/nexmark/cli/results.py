@@ -181,7 +181,8 @@ def nights(
 ) -> None:
     """List the newest runs with their colours.
 
-    The newest run of each DAG has its answer, why, what to do next, and since when it is red.
+    The newest run of each DAG has its answer, why, what to do next, since when it is red, and what
+    changed in the source.
     """
     from nexmark.evidence.night_evidence import make_report
     from nexmark.evidence.night_list import NOT_COMPARED, lines_of

@@ -97,8 +97,9 @@ class Report:
 
     @property
     def first_lines(self) -> tuple[str, ...]:
-        """The answer and the statements as lines of a text."""
-        return (self.lines[0], *(f"{topic}: {text}" for topic, text in self.statements))
+        """The answer, the statements and what changed in the source, as lines of a text."""
+        changed = [line for change in self.source_changes for line in change.lines]
+        return (self.lines[0], *(f"{topic}: {text}" for topic, text in self.statements), *changed)
 
     @property
     def trust(self) -> tuple[str, ...]:
@@ -107,13 +108,9 @@ class Report:
 
     @property
     def text_lines(self) -> tuple[str, ...]:
-        """All that a text says below the table.
-
-        These are the first lines, what changed in the source, the trust, and the upgrades.
-        """
-        changed = [line for change in self.source_changes for line in change.lines]
+        """All that a text says below the table: the first lines, the trust, and the upgrades."""
         trust = [_GATE + line for line in self.trust]
-        return (*self.first_lines, *changed, *trust, *self.upgrades.lines)
+        return (*self.first_lines, *trust, *self.upgrades.lines)
 
     def heading(self) -> str:
         """Return what was measured, in one line."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from nexmark.cli.app import main
 from nexmark.config import paths
 from nexmark.evidence.build_comparison import build_named, compare_builds
 from nexmark.evidence.night_evidence import make_report
@@ -75,6 +76,27 @@ def test_the_change_is_from_the_last_night_that_was_not_red(
     assert (change["old"], change["new"]) == (good.revision, bad.revision)
     assert [each["areas"] for each in change["commits"]] == [["state store"]]
     assert [x["revision"] for x in collect(store, run)["builds"]] == [bad.revision, old.revision]
+
+
+@pytest.mark.parametrize("verb", ["report", "show", "nights"])
+def test_every_verb_that_explains_a_night_lists_the_commits(
+    store: Store,
+    url: str,
+    builds: list[BuildRecord],
+    capsys: pytest.CaptureFixture[str],
+    verb: str,
+) -> None:
+    """They have the same lines as the page of the night, after what happened and since when."""
+    old, good, _, bad = builds
+    judged(store, 1, build=good, baseline_builds=[old])
+    run = judged(store, 2, RED, build=bad)
+    (change,) = make_report(store, run).source_changes
+    assert main([verb, "--db", url, *([] if verb == "nights" else ["--run", run])]) == 0
+    indent = 4 * " " if verb == "nights" else ""
+    lines = capsys.readouterr().out.splitlines()
+    place = lines.index(indent + change.lines[0])
+    assert lines[place - 1].startswith(f"{indent}Since: ")
+    assert lines[place : place + len(change.lines)] == [indent + line for line in change.lines]
 
 
 def test_a_build_that_was_red_for_another_reason_is_passed_over(
