@@ -1,4 +1,7 @@
-"""Shorten the paths of this machine in evidence: it is sent to others, who need none of them."""
+"""Shorten the paths of this machine in evidence and in sites.
+
+These are sent to others, who need none of the paths.
+"""
 
 import os
 import re
@@ -48,7 +51,15 @@ def _roots(
     names = {str(path): HOME for path in (home, home.resolve(), Path(named or home).absolute())}
     names = {str(user_home): USER_HOME, str(user_home.resolve()): USER_HOME, **names}
     return [
-        (root, re.compile(rf"(?<![\w.~-]){re.escape(root)}(?![\w.-])"), name)
+        (root, _whole(re.escape(root)), name)
         for root, name in sorted(names.items(), key=lambda item: len(item[0]), reverse=True)
         if root != "/"
     ]
+
+
+def _whole(root: str) -> re.Pattern[str]:
+    """Return the pattern of a path that is not a part of another name.
+
+    It begins with the path, for which a long text is searched much faster than for what is before.
+    """
+    return re.compile(rf"{root}(?<![\w.~-]{root})(?![\w.-])")

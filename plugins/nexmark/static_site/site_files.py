@@ -1,5 +1,7 @@
 """Write a site into a directory: what has changed since the last time, and nothing else.
 
+A site is sent to others, as evidence is: the paths of this machine are shortened in its pages.
+
 `site.json` in the directory lists the files of the site. A page of a night whose key in it is the
 same is not made again. A file whose content is the same is left as it is, so that a program that
 copies the site to a web server copies only what has changed.
@@ -16,6 +18,7 @@ from pathlib import Path, PurePosixPath
 
 from nexmark.errors import NexmarkError
 from nexmark.home import write_text
+from nexmark.report.host_paths import with_short_paths
 from nexmark.static_site.addresses import SitePage, site_pages
 from nexmark.static_site.links import with_files
 from nexmark.static_site.server import Pages
@@ -90,7 +93,7 @@ def _write(
             keys[page.file] = None
             continue
         if page.file.endswith(_HTML):
-            content = with_files(content, page.address, files)
+            content = with_short_paths(with_files(content, page.address, files))
         if not _has(path, content):
             write_text(path, content)
             done.written += 1

@@ -20,7 +20,7 @@ from nexmark.model import Value
 from nexmark.report.evidence_files import write_night
 from nexmark.static_site.links import with_files
 from nexmark.static_site.site_files import LIST, write_site
-from nexmark.store import Store, open_store
+from nexmark.store import BuildRecord, Store, open_store
 from nexmark.web.request_context import MENU
 from tests.unit.web import web_nights
 
@@ -307,6 +307,28 @@ def test_a_secret_in_a_text_is_not_in_the_site(store: Store, out: Path) -> None:
     web_nights.record(store, 1, {"q0": Value.REGRESSION}, reason="with password=open-sesame set")
     write_site(out, store, NOW)
     assert not [name for name, text in pages(out).items() if "open-sesame" in text]
+
+
+def test_no_page_has_a_path_of_this_machine(
+    store: Store, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page names the directory of its night, the files to read next, and builds in directories.
+
+    The shorter paths do not change a second time.
+    """
+    ada = tmp_path / "ada"
+    monkeypatch.setenv("HOME", str(ada))
+    monkeypatch.setenv("NEXMARK_HOME", str(ada / "nexmark"))
+    build = BuildRecord("d1" * 8, "4.4.0", f"directory:{ada}/spark/dist")
+    record(store, ada / "nexmark" / "runs", 1, "q5", build=build)
+    write_site(out, store, NOW)
+    files = pages(out)
+    assert [name for name, text in files.items() if str(ada) in text] == []
+    assert "$NEXMARK_HOME/runs/run-1" in files["newest.html"]
+    assert "directory:~/spark/dist" in files["builds.html"]
+    age(out)
+    write_site(out, store, NOW + timedelta(days=1))
+    assert rewritten(out) == {"index.html"}
 
 
 def test_no_night_at_all_makes_a_site_that_says_so(store: Store, out: Path) -> None:
