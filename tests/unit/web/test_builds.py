@@ -49,6 +49,17 @@ def test_a_link_with_both_hashes_compares_a_build_with_its_baseline(
     assert chosen(shown(browser, turned)) == [OLD.id, NEW.id]
 
 
+def test_queries_with_the_same_ratio_are_compared_in_the_order_of_their_numbers(
+    browser: TestClient, store: Store
+) -> None:
+    """Else q10 comes before q2; the queries of the night are in another order."""
+    values = dict.fromkeys(("q10", "q2", "q11", "q1"), Value.OK) | {"q20": Value.REGRESSION}
+    web_nights.record(store, 1, values, baseline_builds=[OLD])
+    text = shown(browser, f"/compare?new={NEW.id}&old={OLD.id}")
+    order = re.findall(r'<th scope="row">(q\d+)</th>', text)
+    assert order == ["q20", "q1", "q2", "q10", "q11"]
+
+
 def test_a_link_works_before_the_night_is_judged(browser: TestClient, store: Store) -> None:
     store.record_night(web_nights.paired_night(1, baseline_builds=[OLD]))
     assert "No query was measured on both" in shown(browser, f"/compare?new={NEW.id}&old={OLD.id}")

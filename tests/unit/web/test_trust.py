@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from fastapi.testclient import TestClient
@@ -73,6 +74,19 @@ def test_a_host_that_the_grade_does_not_name_has_its_largest_drift() -> None:
     assert (host.timing, host.drift, host.apart) == ("cpu_s", 0.5, 1.0)
     (host,) = hosts_of(readings("fsync_s", [1.0], [9.0]), "canary fsync_s on n09: before and ...")
     assert (host.timing, host.apart) == ("fsync_s", 8.0)
+
+
+def test_queries_of_which_as_much_can_be_seen_are_in_the_order_of_their_numbers(
+    browser: TestClient, store: Store
+) -> None:
+    """Else q10 comes before q2; the queries of the night are in another order."""
+    run = web_nights.record(store, 1, dict.fromkeys(("q10", "q2", "q11", "q20", "q1"), Value.OK))
+    sizes = {"q20": 0.2}
+    verdicts = [replace(each, mde=sizes.get(each.query, 0.07)) for each in store.verdicts(run)]
+    store.record_verdicts(run, verdicts)
+    table = shown(browser, "/gate").partition('<table class="seen">')[2].partition("</table>")[0]
+    order = re.findall(r'<th scope="row">(q\d+)</th>', table)
+    assert order == ["q20", "q1", "q2", "q10", "q11"]
 
 
 def test_the_legend_of_gate_health_has_the_words_of_the_verdicts(store: Store) -> None:
