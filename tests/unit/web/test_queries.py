@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import html
+import json
 import math
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
 from bench import web_nights as bench_nights
+from nexmark.config import SIGNOFF_DAG_ID
 from nexmark.evidence.creep import creeps_of
 from nexmark.evidence.night_list import ACCEPTED, OPEN
 from nexmark.evidence.query_grid import GRID_SORTS, query_grid
@@ -24,6 +28,8 @@ from nexmark.store.place_history import Place
 from nexmark.store.query_history import RatioPoint
 from nexmark.store.table_rows import BuildRow
 from nexmark.verdict.verdict import Verdict
+from tests.unit.store.night_builder import OK, judged
+from tests.unit.store.store_builder import STARTED
 from tests.unit.web import web_nights
 from tests.unit.web.conftest import TestAccess
 from tests.unit.web.pages import at, shown
@@ -114,6 +120,51 @@ def test_a_sum_may_begin_with_any_build_that_was_a_baseline(
     text = shown(browser, f"/queries?since={newer}&sort=since")
     assert "Since 4.3.0-SNAPSHOT-1" in text
     assert f'<option value="{newer}" selected>' in text
+
+
+def test_a_sum_since_the_last_release_begins_with_the_build_that_was_signed_off(
+    browser: TestClient, store: Store, tmp_path: Path
+) -> None:
+    """The sum has what came after the release alone, and the largest loss is first."""
+    builds = [BuildRecord(f"{number}b" * 8, f"4.3.{number}", "tarball:x") for number in range(4)]
+    changes = {1: {"q0": 1.3, "q2": 0.98, "q10": 1.01}, 2: {"q0": 0.97, "q2": 1.02, "q10": 1.06}}
+    changes |= {3: {"q0": 0.99, "q2": 1.03, "q10": 1.01}}
+
+    def measured(number: int, **night: Any) -> str:
+        """Record a night of a build against the one before, with the changes of the build."""
+        verdicts = [
+            replace(OK, query=query, ratio=ratio, shift=math.log(ratio), noise=0.005)
+            for query, ratio in changes[number].items()
+        ]
+        old = builds[number - 1]
+        common = {"queries": tuple(changes[number]), "baseline_builds": [old]}
+        common["baselines"] = dict.fromkeys(changes[number], old.id)
+        verdicts = [replace(each, baseline_build=old.id) for each in verdicts]
+        return judged(store, number, *verdicts, build=builds[number], **common, **night)
+
+    measured(1)
+    directory = tmp_path / "signoff-run"
+    measured(1, dag_id=SIGNOFF_DAG_ID, teaches=False, directory=directory)
+    (directory / "signoff").mkdir(parents=True)
+    decision = {"choice": "approved", "when": f"{STARTED + timedelta(days=1, hours=9)}"}
+    decided = json.dumps({"decision": {**decision, "signed_off": True}})
+    (directory / "signoff" / "evidence.json").write_text(decided)
+    measured(2)
+    measured(3)
+    page = query_grid(store, [DAG], Place(), since="release", sort="since")
+    assert page is not None
+    sums = {line.query: line.since.ratio for line in page.lines if line.since}
+    after = {query: changes[2][query] * changes[3][query] for query in changes[1]}
+    assert sums == pytest.approx(after)
+    assert [*sums] == sorted(after, key=lambda query: -after[query]) == ["q10", "q2", "q0"]
+    assert {line.since.since for line in page.lines if line.since} == {builds[1].id}
+    text = shown(browser, "/queries?since=release&sort=since")
+    assert queries(text) == ["q10", "q2", "q0"]
+    assert "Since the last release" in text
+    assert re.findall(r'since build .*?">([^<]+)</span>', text) == [
+        f"{FILTERS['change'](ratio)} {'slower' if ratio > 1 else 'faster'}"
+        for ratio in (after["q10"], after["q2"], after["q0"])
+    ]
 
 
 def test_without_a_sum_the_grid_sorts_by_the_last_ratio(store: Store, filled: str) -> None:
