@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shutil
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -19,11 +20,13 @@ from nexmark.config import BUILD_DAG_ID, Config, load, paths
 from nexmark.engines import parse_source, resolve
 from nexmark.night.make_night import make_night
 from nexmark.store import BuildRecord, open_store
+from tests.git_repository import GitRepository
 from tests.unit.engines.test_resolve import make_spark_home
 from tests.unit.store.night_builder import paired, record_pair, validate
 
 NAMES = ("a", "b", "c", "d", "e")
 PAIRS = 5
+STATE_STORE = "sql/core/src/main/scala/org/apache/spark/sql/execution/streaming/state/Store.scala"
 
 
 @pytest.fixture
@@ -111,6 +114,43 @@ def test_the_first_bad_build_is_found_by_nights_of_builds_on_demand(
     assert "; q5 is 19.8 % slower (" in said[-1]
     assert machine.ran[0] == "e"
     assert set(machine.ran) == {"c", "d", "e"}
+
+
+def test_the_answer_has_the_commits_between_the_last_good_and_the_first_bad_build(
+    builds: list[str],
+    machine: Machine,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Each build says from which commit it was made; the commits are in a clone."""
+    clone = GitRepository.make(tmp_path / "clone")
+    commits = [clone.commit(f"Change {name}", {STATE_STORE: name}) for name in "abcde"]
+    for build, commit in zip(builds, commits, strict=True):
+        release = f"Spark 4.3.0 (git revision {commit[:11]}) built for Hadoop 3.4.1"
+        (Path(build.removeprefix("directory:")) / "RELEASE").write_text(release)
+    conf = tmp_path / "conf"
+    shutil.copytree(paths.conf_dir(), conf)
+    text = (conf / "engines.yaml").read_text()
+    named = f'clone: "{clone.path}", compare: "https://forge.example/{{{{ old }}}}..{{{{ new }}}}"'
+    changed, count = re.subn("repository: .*", f"repository: {{{named}}}", text, count=1)
+    assert count == 1
+    (conf / "engines.yaml").write_text(changed)
+    monkeypatch.setenv("NEXMARK_CONF", str(conf))
+    assert main(arguments(builds)) == 0
+    *_, change, address, commit, answer = capsys.readouterr().out.splitlines()
+    old, new = (revision[:11] for revision in commits[2:4])
+    assert change.startswith(f"changed from {old} to {new}: 1 of 1 commit touches streaming")
+    assert address == f"  https://forge.example/{old}..{new}"
+    assert commit == f"  {commits[3][:12]} Change d (2026-11-03; state store)"
+    assert answer.startswith(f"first bad build: {builds[3]}")
+
+
+def test_builds_whose_commits_are_not_known_have_no_line_on_what_changed(
+    builds: list[str], machine: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments(builds)) == 0
+    assert "changed" not in capsys.readouterr().out
 
 
 def test_a_job_of_ones_own_is_searched_by_its_name(
