@@ -5,6 +5,7 @@ verdict. It shows only nights from which the gate learns. A build or a release t
 does not continue the series of nights, so it is not among them.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
@@ -313,9 +314,11 @@ class Overview:
     others: int
 
     @property
-    def red(self) -> int:
-        """The number of engines whose newest judged night is red."""
-        return sum(one.line.colour == RED for one in self.engines)
+    def colours(self) -> Mapping[str, int]:
+        """The number of engines by the colour of their lines, RED first."""
+        counts = Counter(one.line.colour for one in self.engines)
+        order = (RED, GREEN, NOT_COMPARED, NOT_JUDGED)
+        return {colour: counts[colour] for colour in order if colour in counts}
 
 
 @of_one_moment

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib import resources
@@ -30,6 +31,7 @@ from nexmark.report.rendering import BAR_STEPS, bar
 from nexmark.store import BuildRecord, Store, open_store
 from nexmark.store.history import Judged
 from nexmark.web.auth import NextRun
+from tests.unit.store.store_builder import by_bounds
 from tests.unit.web import web_nights
 from tests.unit.web.conftest import TestAccess
 from tests.unit.web.pages import at, shown
@@ -160,7 +162,8 @@ def test_a_verdict_is_red_again_when_its_acceptance_is_taken_back(
     store.withdraw(row.id, "grace", "it was not")
     page = overview(store, [web_nights.DAG])
     (line,) = page.engines
-    assert (line.line.colour, line.line.known, line.red, page.red) == ("RED", 0, ("q5",), 1)
+    assert (line.line.colour, line.line.known, line.red) == ("RED", 0, ("q5",))
+    assert page.colours == {"RED": 1}
     assert line.since is not None
     assert line.since.night == first
     assert page.maps[0].newest["q5"].look.tone == "bad"
@@ -267,7 +270,70 @@ def test_every_engine_has_a_row_with_its_newest_night(store: Store) -> None:
     assert red.line.night.id == newest
     assert red.since is not None
     assert red.since.night == first
-    assert (red.red, page.red) == (("q5",), 1)
+    assert red.red == ("q5",)
+    assert page.colours == {"RED": 1, "GREEN": 1}
+
+
+def with_colours(store: Store, access: TestAccess, colours: Sequence[str]) -> None:
+    """Record for each colour a night that gets it, of an engine of its own; only these are seen."""
+    access.dags = web_nights.DAG.__ne__
+    for place, colour in enumerate(colours, 1):
+        with_colour(store, place, colour)
+
+
+def with_colour(store: Store, place: int, colour: str) -> None:
+    """Record a night that gets the colour, of an engine of its own."""
+    engine = f"spark-4.3.{place}"
+    of_engine = {"dag_id": f"nexmark_{place}", "engine": engine, "run_id": f"r{place}"}
+    if colour == "NOT JUDGED":
+        web_nights.start(store, web_nights.paired_night(place, **of_engine))
+        return
+    run = web_nights.record(store, place, RED if colour == "RED" else GREEN, **of_engine)
+    if colour == "NOT COMPARED":
+        store.record_verdicts(run, [by_bounds(q, Value.NO_BASELINE, version=2) for q in GREEN])
+
+
+@pytest.mark.parametrize(
+    ("colours", "tone", "heading"),
+    [
+        (("GREEN", "GREEN"), "good", "GREEN 2 engines"),
+        (("GREEN",), "good", "GREEN 1 engine"),
+        (("GREEN", "NOT JUDGED"), "calm", "GREEN 1 of 2 engines, NOT JUDGED 1"),
+        (("NOT COMPARED", "GREEN", "GREEN"), "calm", "GREEN 2 of 3 engines, NOT COMPARED 1"),
+        (("NOT COMPARED", "NOT COMPARED"), "uncompared", "NOT COMPARED 2 engines"),
+        (("NOT JUDGED", "NOT COMPARED"), "calm", "NOT COMPARED 1 of 2 engines, NOT JUDGED 1"),
+        (("NOT JUDGED",), "calm", "NOT JUDGED 1 engine"),
+        (("RED",), "bad", "RED 1 engine"),
+        (("GREEN", "NOT JUDGED", "RED"), "bad", "RED 1 of 3 engines, GREEN 1, NOT JUDGED 1"),
+    ],
+)
+def test_the_heading_counts_every_engine_under_its_own_colour(
+    browser: TestClient,
+    store: Store,
+    access: TestAccess,
+    colours: Sequence[str],
+    tone: str,
+    heading: str,
+) -> None:
+    """The box is green only if all engines are; it is red if one is."""
+    with_colours(store, access, colours)
+    _, _, answer = shown(browser, "/").partition('<section class="answer ')
+    assert answer.startswith(f'{tone}">')
+    h1 = answer.partition("<h1>")[2].partition("</h1>")[0]
+    assert re.sub(r"<[^>]*>", "", h1) == heading
+
+
+@pytest.mark.parametrize("colour", ["RED", "GREEN", "NOT COMPARED", "NOT JUDGED"])
+def test_an_engines_night_has_the_same_box_on_its_own_page(
+    browser: TestClient, store: Store, access: TestAccess, colour: str
+) -> None:
+    """A person who follows the link from the first page sees the same colour again."""
+    with_colours(store, access, [colour])
+    boxes = {
+        re.findall(r'<section class="answer (\w+)"', shown(browser, path))[0]
+        for path in ("/", at("nexmark_1/r1"))
+    }
+    assert len(boxes) == 1
 
 
 def test_a_trial_by_hand_is_no_night_of_its_engine(store: Store) -> None:
