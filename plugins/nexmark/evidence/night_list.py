@@ -211,8 +211,6 @@ _NUMBERS = 3
 """The columns that an engine's number of the newest night takes the room of."""
 LISTED = 100
 """The number of issues that are listed."""
-LATEST = 10
-"""The number of newest nights of an engine among which the last judged one is looked for."""
 OPEN, ACCEPTED, REAL, NOISE, UNCLEAR = "open", "accepted", "real", "noise", "unclear"
 
 
@@ -345,23 +343,24 @@ def overview(store: Store, dags: Collection[str]) -> Overview:
 
 
 def _newest_lines(
-    store: Store, nights: Iterable[ListedNight]
+    store: Store, nights: Sequence[ListedNight]
 ) -> tuple[list[NightLine], dict[str, AnyNight]]:
     """Return the newest judged night of each engine, and newer nights without a verdict.
 
     A night that runs or was interrupted does not replace the last verdict. The newer nights are by
     the id of the judged one. ``nights`` are the nights of all engines, the newest first.
     """
-    lines, unjudged = [], {}
+    judged = history.judged_nights(store, nights)
+    shown: list[AnyNight] = []
+    unjudged: dict[str, AnyNight] = {}
     by_engine = grouped(nights, lambda night: (night.engine, night.dag_id))
     for _, of_engine in sorted(by_engine.items()):
-        newest, *earlier = lines_of(store, of_engine[:LATEST])
-        judged = (line for line in (newest, *earlier) if line.colour != NOT_JUDGED)
-        line = next(judged, newest)
-        lines.append(line)
-        if line is not newest:
-            unjudged[line.night.id] = newest.night
-    return lines, unjudged
+        newest = of_engine[0]
+        last = next((night for night in of_engine if night.id in judged), newest)
+        shown.append(last)
+        if last is not newest:
+            unjudged[last.id] = newest
+    return lines_of(store, shown), unjudged
 
 
 def _queries(columns: Sequence[MapColumn]) -> tuple[str, ...]:

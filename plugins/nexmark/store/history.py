@@ -11,7 +11,7 @@ from datetime import datetime
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
-from sqlalchemy import ColumnElement, false, func, or_, select
+from sqlalchemy import ColumnElement, exists, false, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from nexmark.model import CPU_METRICS, FIRST_ROUND, SUITE, Arm, Mode, Value, grouped
@@ -317,6 +317,14 @@ def tallies(store: Reader, nights: Iterable[AnyNight]) -> dict[str, Tally]:
         )
         for night, verdicts in grouped(judged(store, nights), lambda one: one.night).items()
     }
+
+
+def judged_nights(store: Reader, nights: Iterable[AnyNight]) -> set[str]:
+    """Return the ids of the nights that have a deciding verdict, without reading the verdicts."""
+    has_verdict = exists().where(VerdictRow.night_id == NightRow.id, VerdictRow.decides)
+    query = select(NightRow.id).where(NightRow.id.in_([night.id for night in nights]), has_verdict)
+    with store.reading() as session:
+        return set(session.scalars(query))
 
 
 def judged(store: Reader, nights: Iterable[AnyNight]) -> list[Judged]:

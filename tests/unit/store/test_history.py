@@ -46,6 +46,17 @@ def test_red_is_counted_as_a_verdict_is_red(store: Store) -> None:
     assert history.tallies(store, []) == {}
 
 
+def test_a_night_is_judged_by_a_verdict_that_decides(store: Store) -> None:
+    """A night that has begun is not, nor one whose verdicts only inform."""
+    run, informed = (web_nights.record(store, number) for number in (1, 2))
+    begun = web_nights.paired_night(3)
+    store.record_night(begun)
+    store.record_verdicts(informed, [replace(x, decides=False) for x in store.verdicts(informed)])
+    nights = [store.night(name) for name in (run, informed, begun.run)]
+    assert history.judged_nights(store, nights) == {run} == history.tallies(store, nights).keys()
+    assert history.judged_nights(store, nights[1:]) == set()
+
+
 def test_a_red_verdict_that_is_accepted_is_known_and_not_red(store: Store) -> None:
     run = web_nights.record(store, 1, {"q2": Value.REGRESSION, "q0": Value.OK})
     store.accept(run, "ada", "meant", ["q2"])

@@ -405,6 +405,18 @@ def test_a_night_without_a_verdict_does_not_replace_the_last_verdict(
     assert (line.line.night.id, line.unjudged) == (green, None)
 
 
+def test_no_number_of_nights_without_a_verdict_replaces_the_last_verdict(store: Store) -> None:
+    """Neither a host that was broken for weeks, nor runs that somebody began and ended at once."""
+    red = web_nights.record(store, 1, RED)
+    for number in range(2, 30):
+        store.record_night(web_nights.paired_night(number))
+    page = overview(store, [web_nights.DAG])
+    (line,) = page.engines
+    assert (line.line.night.id, page.colours, line.red) == (red, {"RED": 1}, ("q5",))
+    assert line.unjudged is not None
+    assert line.unjudged.id == web_nights.paired_night(29).run
+
+
 def test_four_hundred_nights_are_a_map_of_the_newest(empty_database: Path, tmp_path: Path) -> None:
     path = tmp_path / "many.db"
     path.write_bytes(empty_database.read_bytes())
