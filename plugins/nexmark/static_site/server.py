@@ -38,10 +38,6 @@ class ReaderAccess(AirflowAccess):
         """Return no run: what is planned may change before the site is read."""
         return {}
 
-    def is_running(self, dag: str, run: str) -> bool | None:
-        """Return True: whether a night goes on may change before the site is read."""
-        return True
-
     def may_accept(self, user: User) -> bool:
         """Return False: a site has no forms."""
         return False

@@ -118,7 +118,7 @@ def night(context: Context, dag: str, run: str, sort: str = "") -> Response:
     page = night_evidence(context.store, night, deep=False)
     sort = sort if sort in SORTS else "attention"
     unfinished = ""
-    if page.colour == NOT_JUDGED:
+    if page.colour == NOT_JUDGED and context.copy is None:  # a copy is read later
         unfinished = UNFINISHED[context.access.is_running(dag, run)]
     return context.page(
         "night.html",

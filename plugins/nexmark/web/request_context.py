@@ -120,10 +120,15 @@ class RequestContext:
         ours = {*OTHER_DAGS, *history.dag_ids(self.store)}
         return self.store.broker_benches() if self.access.readable(self.user, ours) else []
 
+    @property
+    def copy(self) -> StaticCopy | None:
+        """The static copy of the pages that is being written; None if a person asks for a page."""
+        copy: StaticCopy | None = self.request.app.state.copy
+        return copy
+
     def offers(self, address: str) -> bool:
         """Return whether a page may have a link to the address: a static copy lacks some."""
-        copy: StaticCopy | None = self.request.app.state.copy
-        return copy is None or address in copy.addresses
+        return self.copy is None or address in self.copy.addresses
 
     def token(self) -> str:
         """Return the signed token for a form of this user."""

@@ -21,6 +21,7 @@ from nexmark.report.evidence_files import write_night
 from nexmark.static_site.links import with_files
 from nexmark.static_site.site_files import LIST, write_site
 from nexmark.store import BuildRecord, Store, open_store
+from nexmark.web.pages import UNFINISHED
 from nexmark.web.request_context import MENU
 from tests.unit.web import web_nights
 
@@ -145,6 +146,18 @@ def test_every_query_has_its_page_over_all_nights(
     page = files["queries/spark-4.3.0/smoke/local/q5-over-time.html"]
     for night in (nights[1], nights[-1]):
         assert f'{page_of(out, night, "q5").relative_to(out)}"' in page
+
+
+def test_a_night_without_a_verdict_is_not_said_to_run_nor_to_be_over(
+    store: Store, out: Path
+) -> None:
+    """A site is read later, and may be read where the Airflow of the night is out of reach."""
+    begun = web_nights.paired_night(1)
+    web_nights.start(store, begun)
+    write_site(out, store, NOW)
+    page = page_of(out, begun.run).read_text()
+    assert not [words for words in UNFINISHED.values() if words in page]
+    assert "where its run is over, see in Airflow which task failed" in page
 
 
 def test_no_page_has_a_form_or_a_name_of_a_user(nights: list[str], store: Store, out: Path) -> None:
