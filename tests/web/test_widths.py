@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -76,18 +77,31 @@ def width(page: Page, selector: str, name: str) -> int:
 
 
 def test_the_newest_night_of_every_engine_is_seen(seen: Page) -> None:
-    """Of a wide window, all of the map; of a narrow one, the newest nights of the first engine."""
+    """Its verdict on each query, whatever the width; in a wide window, all of the map."""
     frame = ".scroll:has(table.map)"
     if width(seen, "body", "clientWidth") > 1200:
         assert width(seen, frame, "scrollWidth") <= width(seen, frame, "clientWidth")
     assert width(seen, frame, "scrollLeft") == 0
-    newest = seen.locator("table.map th.day").first.bounding_box()
-    assert newest is not None
-    assert newest["x"] + newest["width"] < width(seen, "body", "clientWidth")
-    dates = seen.locator("table.map th.day a").all_inner_texts()
-    per_engine = len(dates) // len(seen.locator("table.map thead tr").first.locator("th").all())
-    first = [date[-5:] for date in dates[:per_engine]]
-    assert first == sorted(first, reverse=True)
+    engines = seen.locator(".answer tbody th").count()
+    heads = seen.locator("table.map th.newest").all()
+    assert len(heads) == engines
+    for row in seen.locator("table.map tbody tr").all():
+        for place, head in enumerate(heads):
+            cell, above = row.locator("td").nth(place), head.bounding_box()
+            box = cell.bounding_box()
+            assert box is not None
+            assert above is not None
+            assert box["x"] == above["x"]
+            assert box["x"] + box["width"] <= width(seen, "body", "clientWidth")
+            assert re.fullmatch(r"[A-Z ]+\n\S [+−][\d.]+ %", cell.inner_text())
+
+
+def test_the_nights_of_every_engine_begin_with_the_newest(seen: Page) -> None:
+    dates = [text[-5:] for text in seen.locator("table.map th.day a").all_inner_texts()]
+    per_engine = len(dates) // seen.locator("table.map th.newest").count()
+    for first in range(0, len(dates), per_engine):
+        of_engine = dates[first : first + per_engine]
+        assert of_engine == sorted(of_engine, reverse=True)
 
 
 def test_no_entry_of_the_menu_is_cut_off(seen: Page) -> None:

@@ -195,7 +195,9 @@ def test_the_map_shows_how_large_each_change_is(browser: TestClient, store: Stor
     assert f'<i class="{bar(1.12)}"></i>' in table
     assert f'<i class="{bar(0.9)}"></i>' in table
     row = table.partition(">q5</a></th>")[2]
-    assert row.startswith('<td class="first number">+12.0 %</td>')
+    assert row.startswith('<td class="number bad"><span class="vh">REGRESSION </span>')
+    assert row.partition("</td>")[0].endswith(" +12.0 %")
+    assert ">MISSING </span>" in table.partition(">q0</a></th>")[2].partition("</td>")[0]
 
 
 @pytest.mark.parametrize(
