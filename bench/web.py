@@ -220,16 +220,16 @@ def _paints(url: str, pages: _Pages, times: int) -> Iterator[tuple[str, float]]:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(FLAGS))
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         page.context.new_cdp_session(page).send("Network.setCacheDisabled", {"cacheDisabled": True})
-        _paint(page, f"{address}/acks")  # opens the database, compiles templates
+        first_paint(page, f"{address}/acks")  # opens the database, compiles templates
         print(f"{'first paint, ms':<18} {'median':>6} {'worst':>6}")
         for name, path in pages:
-            paints = [_paint(page, address + path) for _ in range(times)]
+            paints = [first_paint(page, address + path) for _ in range(times)]
             print(f"{name:<18} {median(paints):>6.0f} {max(paints):>6.0f}", flush=True)
             yield name, median(paints)
         browser.close()
 
 
-def _paint(page: Page, address: str) -> float:
+def first_paint(page: Page, address: str) -> float:
     """Open a page; return the milliseconds from asking for it to its first contentful paint."""
     response = page.goto(address)
     if response is None or not response.ok:
