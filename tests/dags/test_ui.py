@@ -20,7 +20,9 @@ from typing import Any
 import pytest
 
 from nexmark.config import load
+from nexmark.example.story import ENGINES
 from nexmark_jobs.host.processes import identify
+from tests.prepared_airflow import share_prepared_airflow
 
 pytestmark = pytest.mark.slow
 
@@ -39,9 +41,18 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def ui(home: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The running command and what it has printed until it was ready."""
+    with started(home) as running:
+        yield running
+
+
+@contextlib.contextmanager
+def started(
+    home: Path, *options: str, **variables: str
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The running command and what it has printed until it was ready."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "nexmark.cli", "ui", "--port", str(free_port())],
-        env={**os.environ, "NEXMARK_HOME": str(home)},
+        [sys.executable, "-m", "nexmark.cli", "ui", "--port", str(free_port()), *options],
+        env={**os.environ, "NEXMARK_HOME": str(home), **variables},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -52,9 +63,11 @@ def ui(home: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
         printed += line
         if line.startswith("Ctrl-C"):
             break
-    yield process, printed
-    process.send_signal(signal.SIGTERM)
-    process.wait(timeout=60)
+    try:
+        yield process, printed
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=60)
 
 
 def members(groups: set[int]) -> list[int]:
@@ -84,11 +97,22 @@ def ask(url: str, token: str = "", body: Mapping[str, object] | None = None) -> 
         return json.load(response)
 
 
+def read(url: str, token: str) -> str:
+    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"})
+    with urllib.request.urlopen(request, timeout=30) as response:
+        return str(response.read().decode())
+
+
 @pytest.fixture(scope="module")
 def api(ui: tuple[subprocess.Popen[str], str]) -> tuple[str, str]:
     """The address of the API server, and a token."""
-    match = re.search(r"at (http://127\.0\.0\.1:\d+) \(user (\w+), password (\w+)\)", ui[1])
-    assert match, ui[1]
+    return log_in(ui[1])
+
+
+def log_in(printed: str) -> tuple[str, str]:
+    """Log in as the command says; the address of the API server, and a token."""
+    match = re.search(r"at (http://127\.0\.0\.1:\d+) \(user (\w+), password (\w+)\)", printed)
+    assert match, printed
     url, user, password = match.groups()
     login = {"username": user, "password": password}
     return url, ask(f"{url}/auth/token", body=login)["access_token"]
@@ -176,3 +200,21 @@ def test_sigterm_ends_every_component(ui: tuple[subprocess.Popen[str], str]) -> 
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=60) == 0
     assert members(groups) == []
+
+
+def test_the_example_is_served_from_a_home_of_its_own(tmp_path: Path) -> None:
+    """What a person sees in the first minute. No DAG runs there; their nights stay unread."""
+    home, mine = tmp_path / "home", tmp_path / "mine.db"
+    share_prepared_airflow(home / "example")
+    with started(home, "--example", NEXMARK_DB=f"sqlite:///{mine}") as (process, printed):
+        url, token = log_in(printed)
+        page = read(f"{url}/nexmark/", token)
+        assert len(components(process)) == 2  # the API server and the reaper
+        assert ask(f"{url}/api/v2/dags", token)["dags"] == []
+    assert process.returncode == 0
+    assert "These nights were simulated" in page
+    assert re.search(r"<h1>.*RED</span> 1 of 2 engines", page)
+    for engine in ENGINES:
+        assert f'<th scope="row">{engine.name} ' in page
+    assert [path.name for path in home.iterdir()] == ["example"]
+    assert not mine.exists()
