@@ -60,9 +60,8 @@ def _back_to_green(
         earlier = store.earlier(night.id, limit, queries, metrics)
         nights = [of_night for of_night in earlier if of_night]
         verdicts = (verdict for of_night in nights for verdict in of_night)
-        if queries <= {
-            verdict.query for verdict in verdicts if verdict.decides and not verdict.bad
-        }:
+        green = {verdict.query for verdict in verdicts if verdict.decides and not verdict.bad}
+        if queries <= green:
             break
     return nights
 
