@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
-from sqlalchemy import ColumnElement, exists, false, func, or_, select
+from sqlalchemy import ColumnElement, Select, exists, false, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from nexmark.model import CPU_METRICS, FIRST_ROUND, SUITE, Arm, Mode, Value, grouped
@@ -266,6 +267,18 @@ def with_nights_before(
 
     That is the last comparable night that teaches and was judged, else the last night of the DAG.
     """
+    wanted = _select_nights_before().where(NightRow.id.in_(runs))
+    with store.reading() as session:
+        pairs = session.execute(wanted).all()
+        named = {run for pair in pairs for run in pair if run is not None}
+        rows = session.scalars(select(NightRow).where(NightRow.id.in_(named)))
+        nights = {row.id: row for row in rows}
+    return [(nights[run], nights.get(before or "")) for run, before in pairs]
+
+
+@cache
+def _select_nights_before() -> Select[str, str | None]:
+    """Return a query for nights, each with the night before it; made once, for it takes a while."""
     other = aliased(NightRow)
     same = [getattr(other, name) == getattr(NightRow, name) for name in (*PLACE, "shape", "mode")]
     verdicts = select(VerdictRow.id).where(
@@ -275,13 +288,7 @@ def with_nights_before(
     newest = newest.order_by(other.started.desc(), other.id.desc()).limit(1)
     comparable = newest.where(*same, other.teaches, verdicts.exists()).scalar_subquery()
     of_dag = newest.where(other.dag_id == NightRow.dag_id).scalar_subquery()
-    wanted = select(NightRow.id, func.coalesce(comparable, of_dag)).where(NightRow.id.in_(runs))
-    with store.reading() as session:
-        pairs = session.execute(wanted).all()
-        named = {run for pair in pairs for run in pair if run is not None}
-        rows = session.scalars(select(NightRow).where(NightRow.id.in_(named)))
-        nights = {row.id: row for row in rows}
-    return [(nights[run], nights.get(before)) for run, before in pairs]
+    return select(NightRow.id, func.coalesce(comparable, of_dag))
 
 
 def candidate_confs(
