@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import lru_cache
 
 from nexmark.evidence.signoffs import last_release
 from nexmark.model import SUITE, metric_of
@@ -121,7 +122,7 @@ def chains_since(store: Store, night: NightRow, metric: str, since: str) -> dict
     elif since != FIRST:
         release = SignedOffBuild(since, "")
     links = store.links(night.id, metric)
-    chains = {query: chain_of(of_query, release, day=day) for query, of_query in links.items()}
+    chains = {query: _chain(tuple(of_query), release, day) for query, of_query in links.items()}
     return {
         query: chain
         for query, chain in chains.items()
@@ -137,10 +138,18 @@ def is_day(text: str) -> bool:
         return False
 
 
+@lru_cache(maxsize=128)
+def _chain(
+    links: tuple[Link, ...], release: SignedOffBuild | None, day: str | None
+) -> Chain | None:
+    """Return what ``chain_of`` does; kept, because past nights do not change between two pages."""
+    return chain_of(links, release, day=day)
+
+
 def _chains(
     links: Iterable[list[Link]], release: SignedOffBuild | None, day: str | None
 ) -> list[Chain]:
-    chains = (chain_of(of_query, release, day=day) for of_query in links)
+    chains = (_chain(tuple(of_query), release, day) for of_query in links)
     return [chain for chain in chains if chain is not None]
 
 
