@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from nexmark.config import paths
+
+#: A file of Spark whose change can make a streaming query slower.
+STATE_STORE = "sql/core/src/main/scala/org/apache/spark/sql/execution/streaming/state/Store.scala"
 _WHO = {
     "GIT_AUTHOR_NAME": "Ada",
     "GIT_AUTHOR_EMAIL": "ada@example.org",
@@ -51,3 +57,13 @@ class GitRepository:
         self.git("add", "--all")
         self.git("commit", "--quiet", "--allow-empty", "--message", title)
         return self.git("rev-parse", "HEAD")
+
+    def name_in_copy_of_conf(self, conf: Path) -> None:
+        """Copy the shipped configuration to ``conf``; its engines have this clone, and a forge."""
+        shutil.copytree(paths.repository() / "include" / "conf", conf)
+        engines = conf / "engines.yaml"
+        forge = "https://forge.example/{{ old }}..{{ new }}"
+        named = f'repository: {{clone: "{self.path}", compare: "{forge}"}}'
+        text, count = re.subn("repository: .*", named, engines.read_text(), count=1)
+        assert count == 1
+        engines.write_text(text)

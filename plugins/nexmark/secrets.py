@@ -77,9 +77,8 @@ def remember(values: Iterable[str]) -> None:
 
 def without_secrets(text: str) -> str:
     """Return a text without secrets: known ones are hidden, and words that look like a secret."""
-    if _known:
-        for value in sorted(_known, key=len, reverse=True):
-            text = text.replace(value, HIDDEN)
+    for value in sorted(_known, key=len, reverse=True):
+        text = text.replace(value, HIDDEN)
     return _hidden(text) if len(text) <= _SHORT else redaction.without_secrets(text)
 
 

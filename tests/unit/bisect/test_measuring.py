@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import shutil
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -20,13 +19,12 @@ from nexmark.config import BUILD_DAG_ID, Config, load, paths
 from nexmark.engines import parse_source, resolve
 from nexmark.night.make_night import make_night
 from nexmark.store import BuildRecord, open_store
-from tests.git_repository import GitRepository
+from tests.git_repository import STATE_STORE, GitRepository
 from tests.unit.engines.test_resolve import make_spark_home
 from tests.unit.store.night_builder import paired, record_pair, validate
 
 NAMES = ("a", "b", "c", "d", "e")
 PAIRS = 5
-STATE_STORE = "sql/core/src/main/scala/org/apache/spark/sql/execution/streaming/state/Store.scala"
 
 
 @pytest.fixture
@@ -129,14 +127,8 @@ def test_the_answer_has_the_commits_between_the_last_good_and_the_first_bad_buil
     for build, commit in zip(builds, commits, strict=True):
         release = f"Spark 4.3.0 (git revision {commit[:11]}) built for Hadoop 3.4.1"
         (Path(build.removeprefix("directory:")) / "RELEASE").write_text(release)
-    conf = tmp_path / "conf"
-    shutil.copytree(paths.conf_dir(), conf)
-    text = (conf / "engines.yaml").read_text()
-    named = f'clone: "{clone.path}", compare: "https://forge.example/{{{{ old }}}}..{{{{ new }}}}"'
-    changed, count = re.subn("repository: .*", f"repository: {{{named}}}", text, count=1)
-    assert count == 1
-    (conf / "engines.yaml").write_text(changed)
-    monkeypatch.setenv("NEXMARK_CONF", str(conf))
+    clone.name_in_copy_of_conf(tmp_path / "conf")
+    monkeypatch.setenv("NEXMARK_CONF", str(tmp_path / "conf"))
     assert main(arguments(builds)) == 0
     *_, change, address, commit, answer = capsys.readouterr().out.splitlines()
     old, new = (revision[:11] for revision in commits[2:4])

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from nexmark.cli.app import main
-from nexmark.config import paths
 from nexmark.evidence.build_comparison import build_named, compare_builds
 from nexmark.evidence.night_evidence import make_report
 from nexmark.evidence.query_evidence import query_evidence
@@ -20,11 +17,10 @@ from nexmark.report.evidence_json import query_json
 from nexmark.report.rendering import standalone
 from nexmark.report.table import report_text
 from nexmark.store import BuildRecord, Store
-from tests.git_repository import GitRepository
+from tests.git_repository import STATE_STORE, GitRepository
 from tests.unit.report.rendered import collect, evidence
 from tests.unit.store.night_builder import OK, judged
 
-STATE_STORE = "sql/core/src/main/scala/org/apache/spark/sql/execution/streaming/state/Store.scala"
 RED = replace(OK, value=Value.REGRESSION, ratio=1.2, lo=1.15, hi=1.25, shift=0.18)
 
 
@@ -37,14 +33,8 @@ def builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[BuildRecord]
     commits = [
         clone.commit(title, {file: title}) for title, file in zip(titles, files, strict=True)
     ]
-    conf = tmp_path / "conf"
-    shutil.copytree(paths.conf_dir(), conf)
-    text = (conf / "engines.yaml").read_text()
-    named = f'clone: "{clone.path}", compare: "https://forge.example/{{{{ old }}}}..{{{{ new }}}}"'
-    changed, count = re.subn("repository: .*", f"repository: {{{named}}}", text, count=1)
-    assert count == 1
-    (conf / "engines.yaml").write_text(changed)
-    monkeypatch.setenv("NEXMARK_CONF", str(conf))
+    clone.name_in_copy_of_conf(tmp_path / "conf")
+    monkeypatch.setenv("NEXMARK_CONF", str(tmp_path / "conf"))
     names = ("sha-429", "sha-1", "sha-2", "sha-3")
     return [
         BuildRecord(name, "4.4.0", f"tarball:{name}", commit)
