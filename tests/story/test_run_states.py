@@ -1,6 +1,8 @@
-"""Nights that a running scheduler ends: refused by their preflight, or marked failed by a person.
+"""Nights that end early under a running scheduler.
 
-Every other way that a night can end is in tests/dags/test_run_states.py, without a scheduler.
+One is refused by its preflight, one is marked failed by a person, one has a task that takes too
+long. What a killed scheduler leaves is in tests/cluster. Every other way that a night can end is in
+tests/dags/test_run_states.py, without a scheduler.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import pytest
 from nexmark.engines import Build
 from tests.airflow_site import ENDED, Airflow
 from tests.site import ENGINE, Site
+from tests.story.conftest import HURRIED_DAG
 
 pytestmark = [pytest.mark.slow, pytest.mark.extended]
 
@@ -46,4 +49,25 @@ def test_a_night_that_is_refused_and_one_that_is_ended_have_failed(
     assert airflow.state(DAG_ID, ended) == "failed", airflow.tasks(DAG_ID, ended)
     assert airflow.task(DAG_ID, ended, "verdict") == "skipped"
     assert airflow.task(DAG_ID, ended, "run_state") == "failed"
+    assert site.leftovers() == []
+
+
+def test_a_night_whose_task_takes_too_long_has_failed(airflow: Airflow, site: Site) -> None:
+    """Its cluster is stopped, though it was only half started."""
+    run = airflow.trigger(HURRIED_DAG, {})
+    airflow.wait(lambda: airflow.state(HURRIED_DAG, run) in ENDED, HURRIED_DAG, run)
+    states = {
+        name: airflow.task(HURRIED_DAG, run, name)
+        for name in ("deploy", "start_cluster", "verdict", "stop_cluster", "run_state")
+    }
+    assert states == {
+        "deploy": "success",
+        "start_cluster": "failed",
+        "verdict": "upstream_failed",
+        "stop_cluster": "success",
+        "run_state": "failed",
+    }
+    assert airflow.state(HURRIED_DAG, run) == "failed"
+    (line,) = (line for line in told(site) if line.startswith("start_cluster: failed"))
+    assert "timeout" in line.lower()
     assert site.leftovers() == []

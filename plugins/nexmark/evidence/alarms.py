@@ -5,7 +5,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from textwrap import shorten
 
-from nexmark.evidence.beginnings import changed_confs, changed_setting, in_words
+from nexmark.evidence.beginnings import (
+    changed_confs,
+    changed_setting,
+    in_words,
+    nothing_changed,
+)
 from nexmark.evidence.night_rows import NightRows
 from nexmark.model import CANDIDATE_JOB, SUITE, Arm, QueryKey, Value, grouped
 from nexmark.secrets import without_secrets
@@ -97,11 +102,14 @@ def since_of(store: Store, group: Group) -> str:
     if tried := _tried(store, night, [each.verdict.query for each in group.alarms]):
         same_build = (night.baselines or {}).get(query) == night.build_id
         changes = [*tried, *([] if same_build else changes)]
+    new: Sequence[Mapping[str, str]] = ()
+    old: Sequence[Mapping[str, str]] = ()
     if before is not None:
-        changes += _changed_setting(store, night, before, query)
+        new, old = (_confs(store, one, query, Arm.CANDIDATE) for one in (night, before))
+        changes += changed_setting(night, before, new, old)
     if changes:
         return f"since {' and '.join(dict.fromkeys(changes))} (night {night.id})"
-    return f"since night {night.id}, with the same {name}, confs and workload as the night before"
+    return f"since night {night.id}, with {nothing_changed(build.name, new, old)}"
 
 
 def _tried(store: Store, night: NightRow, queries: Sequence[str]) -> list[str]:

@@ -46,11 +46,24 @@ def beginnings(store: Store, firsts: Iterable[Judged]) -> dict[str, str]:
         new, old = confs.get(night.id, ()), confs.get(before.id if before else "", ())
         if before is not None:
             changes += changed_setting(night, before, new, old)
-        same = ", confs and workload" if new and old else " and workload"
-        words[night.id] = (
-            " and ".join(changes) or f"the same build {name}{same} as the night before"
-        )
+        words[night.id] = " and ".join(changes) or nothing_changed(name, new, old)
     return words
+
+
+def nothing_changed(
+    build: str, new: Sequence[Mapping[str, str]], old: Sequence[Mapping[str, str]]
+) -> str:
+    """Return in words that nothing changed since the night before.
+
+    The confs are not named if those of a night are not known any more.
+
+    Args:
+        build: The name of the build of both nights.
+        new: The confs of the candidate's repetitions of a query in the later night.
+        old: The same of the earlier night.
+    """
+    same = ", confs and workload" if new and old else " and workload"
+    return f"the same build {build}{same} as the night before"
 
 
 def changed_setting(

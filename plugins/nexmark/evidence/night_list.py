@@ -285,9 +285,9 @@ class EngineMap:
         return tuple(column for week in self.weeks for column in week.columns)
 
     @property
-    def newest(self) -> Mapping[str, MapCell]:
-        """The verdicts on the queries of the newest night that has verdicts."""
-        return next((cells for _, cells in self.columns if cells), {})
+    def newest(self) -> MapColumn:
+        """The newest night that has verdicts; if none has any, the newest night."""
+        return next((column for column in self.columns if column[1]), self.columns[0])
 
 
 Ack: TypeAlias = tuple[AcceptanceRow, str]

@@ -90,9 +90,11 @@ def test_a_build_that_ran_the_night_before_is_not_blamed(store: Store, browser: 
 
 def test_confs_that_nobody_recorded_are_not_said_to_be_the_same(store: Store) -> None:
     judged(store, 1, OK, build=OLD)
-    recorded(store, 2, SLOW, build=OLD)
+    run = recorded(store, 2, SLOW, build=OLD)
     (issue,) = overview(store, [DAG]).issues
     assert issue.since == "the same build 4.3.0 pypi sha-430 and workload as the night before"
+    (group,) = alarm_groups(store, store.night(run), store.verdicts(run))
+    assert since_of(store, group) == f"since night {run}, with {issue.since}"
 
 
 def test_the_first_night_of_all_names_its_build(store: Store) -> None:

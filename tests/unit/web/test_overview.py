@@ -166,7 +166,8 @@ def test_a_verdict_is_red_again_when_its_acceptance_is_taken_back(
     assert page.colours == {"RED": 1}
     assert line.since is not None
     assert line.since.night == first
-    assert page.maps[0].newest["q5"].look.tone == "bad"
+    _, cells = page.maps[0].newest
+    assert cells["q5"].look.tone == "bad"
     assert 'class="colour bad"' in shown(browser, at(run))
     assert "(accepted)" not in shown(browser, at(run, "query", "q5"))
 
@@ -185,9 +186,10 @@ def test_a_red_after_its_acceptance_ran_out_is_open(store: Store) -> None:
 
 def test_the_map_shows_how_large_each_change_is(browser: TestClient, store: Store) -> None:
     web_nights.record(store, 1, {"q0": Value.OK, "q5": Value.FASTER})
-    web_nights.record(store, 2, {"q0": Value.MISSING, "q5": Value.REGRESSION})
+    run = web_nights.record(store, 2, {"q0": Value.MISSING, "q5": Value.REGRESSION})
     (of_engine,) = overview(store, [web_nights.DAG]).maps
-    assert of_engine.newest["q5"].ratio == pytest.approx(1.12)
+    night, cells = of_engine.newest
+    assert (night.id, cells["q5"].ratio) == (run, pytest.approx(1.12))
     table = shown(browser, "/").partition('<table class="map">')[2].partition("</table>")[0]
     assert re.search(r'title="q5 REGRESSION \+12.0 %, \d', table)
     assert re.search(r'title="q5 FASTER −10.0 %, \d', table)
@@ -195,8 +197,10 @@ def test_the_map_shows_how_large_each_change_is(browser: TestClient, store: Stor
     assert f'<i class="{bar(1.12)}"></i>' in table
     assert f'<i class="{bar(0.9)}"></i>' in table
     row = table.partition(">q5</a></th>")[2]
-    assert row.startswith('<td class="number bad"><span class="vh">REGRESSION </span>')
-    assert row.partition("</td>")[0].endswith(" +12.0 %")
+    newest = f'<td class="number"><a class="bad" href="{at(run, "query", "q5")}" '
+    assert row.startswith(newest)
+    assert '"><span class="vh">REGRESSION </span>' in row.partition("</td>")[0]
+    assert row.partition("</td>")[0].endswith(" +12.0 %</a>")
     assert ">MISSING </span>" in table.partition(">q0</a></th>")[2].partition("</td>")[0]
 
 
