@@ -260,6 +260,31 @@ def test_a_night_whose_task_fails_has_failed(begin: Callable[..., Run], task_id:
     assert run.end() == "failed"
 
 
+@pytest.mark.parametrize("task_id", ["deploy", "start_cluster", "dump_events", "judge"])
+@pytest.mark.parametrize("marked", [False, True])
+def test_a_cluster_that_was_claimed_is_stopped(
+    begin: Callable[..., Run], task_id: str, marked: bool
+) -> None:
+    """A start that fails may leave Kafka's topics, or a broker; every night leaves its claim."""
+    run = begin()
+    run.come_to(task_id, "running" if marked else "failed")
+    if marked:
+        run.mark("failed")
+    assert run.end() == "failed"
+    assert run.states()["stop_cluster"] == "success"
+
+
+@pytest.mark.parametrize("task_id", ["preflight", "reap"])
+def test_a_cluster_that_was_not_claimed_is_not_touched(
+    begin: Callable[..., Run], task_id: str
+) -> None:
+    """Another night may have it."""
+    run = begin()
+    run.come_to(task_id, "failed")
+    assert run.end() == "failed"
+    assert run.states()["stop_cluster"] == "upstream_failed"
+
+
 def test_a_cluster_that_cannot_be_stopped_turns_no_green_night_red(
     begin: Callable[..., Run],
 ) -> None:

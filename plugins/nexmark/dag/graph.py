@@ -13,13 +13,15 @@
     nexmark_rollout:  the night of a stage, with >> stage >> next_stage for the verdict
     nexmark_experiment:  steps >> measure (mapped: a fresh application each) >> table
 
-`start_cluster` and `dump_events` are setups of the teardown `stop_cluster`: if one fails, nothing
-between them runs (whatever its trigger rule), and the cluster is stopped in any case. `select`
-skips the queries that are not asked for, all at once but for `record`, which keeps the order of the
-others. Where `preflight` finds no build of the date, it is skipped, and with the setups all that is
-between them and their teardown: a green night in which nothing ran. A query that fails does not
-keep the next one from running: `plan` and `record` run when all before them is done. `record` never
-takes a failure for an absence: it looks for every repetition that was planned.
+`reap`, `start_cluster` and `dump_events` are setups of the teardown `stop_cluster`: if one fails,
+nothing between them runs (whatever its trigger rule). `reap` claims the cluster; once it has,
+`stop_cluster` runs in any case, because Airflow skips a teardown only if none of its setups
+succeeded. A start that fails may leave a broker, topics, and the claim. `select` skips the queries
+that are not asked for, all at once but for `record`, which keeps the order of the others. Where
+`preflight` finds no build of the date, it is skipped, and with the setups all that is between them
+and their teardown: a green night in which nothing ran. A query that fails does not keep the next
+one from running: `plan` and `record` run when all before them is done. `record` never takes a
+failure for an absence: it looks for every repetition that was planned.
 
 `run_state` gives the DAG run its state. It fails unless `verdict` has succeeded (`decision` in a
 sign-off, `stage` in a rollout). It is a teardown without a setup, so Airflow runs it also where
@@ -282,7 +284,7 @@ def wire_night(check: Callable[[], XComArg], gate: Gate) -> NightGraph:
         last >> survive >> judge >> report
     with _part("end", "Stop the cluster, and give the run its state") as end:
         stop = task_of("stop_cluster", 10, pool=POOL, retries=1)(clusters.stop_cluster)()
-        stop.as_teardown(setups=[_operator(start), dump])
+        stop.as_teardown(setups=[_operator(reap), _operator(start), dump])
     return NightGraph(report, stop, judgement, end)
 
 
