@@ -6,6 +6,7 @@ from nexmark.errors import NexmarkError
 from nexmark.secrets import without_secrets
 from nexmark_jobs.cause import failure_cause
 
+_TIMEOUT = "the task took longer than its execution_timeout, and was ended"
 _EXIT_CODE = re.compile(r"Error code is: (-?\d+)\.")  # the sentence of Airflow's Spark provider
 
 
@@ -25,6 +26,8 @@ def reason_of(error: BaseException | str | None) -> str:
 def _text_of(error: BaseException | str | None) -> str:
     """Return the text of an error, with the name of its class if it needs that."""
     text, kind = str(error or ""), type(error)
+    if kind.__name__ == "AirflowTaskTimeout":  # its own text is `Timeout, PID: 4711`
+        return _TIMEOUT
     plain = isinstance(error, str | NexmarkError | OSError | None)
     if plain or (isinstance(error, Exception) and kind.__module__.startswith("airflow.")):
         return text

@@ -105,10 +105,13 @@ def test_a_task_whose_time_is_over_says_so(
     night: Night,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(NexmarkSubmitOperator, "_submit", raising(AirflowTaskTimeout("Timeout")))
+    monkeypatch.setattr(
+        NexmarkSubmitOperator, "_submit", raising(AirflowTaskTimeout("Timeout, PID: 1"))
+    )
     assert isinstance(submit(night, monkeypatch), AirflowTaskTimeout)
     verified(night)
-    assert recorded(night) == "the application failed: AirflowTaskTimeout: Timeout"
+    took = "the task took longer than its execution_timeout, and was ended"
+    assert recorded(night) == f"the application failed: {took}"
 
 
 def raising(error: BaseException) -> Callable[..., Any]:
