@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session, aliased
 
 from nexmark.model import CPU_METRICS, FIRST_ROUND, SUITE, Arm, Mode, Value, grouped
 from nexmark.secrets import shown_build
+from nexmark.store.kept_reads import kept_until_written
 from nexmark.store.list_filter import EVERYTHING, ListFilter, builds_named, night_conditions
 from nexmark.store.query_history import PLACE
 from nexmark.store.reading import Reader
@@ -312,7 +313,7 @@ def candidate_confs(
     return {run: [row.confs for row in of_run] for run, of_run in known.items()}
 
 
-def tallies(store: Reader, nights: Iterable[AnyNight]) -> dict[str, Tally]:
+def tallies(store: Reader, nights: Collection[AnyNight]) -> dict[str, Tally]:
     """Return the tally of the verdicts by night; nights that were not judged are left out."""
     return {
         night: Tally(
@@ -334,14 +335,16 @@ def judged_nights(store: Reader, nights: Iterable[AnyNight]) -> set[str]:
         return set(session.scalars(query))
 
 
-def judged(store: Reader, nights: Iterable[AnyNight]) -> list[Judged]:
+@kept_until_written
+def judged(store: Reader, nights: Collection[AnyNight]) -> list[Judged]:
     """Return the deciding verdicts of nights, the oldest night first."""
     by_id = {night.id: night for night in nights}
     with store.reading() as session:
         return _judged(session, by_id, VerdictRow.decides & of_newest_gate(list(by_id)))
 
 
-def reds(store: Reader, nights: Iterable[AnyNight]) -> list[Judged]:
+@kept_until_written
+def reds(store: Reader, nights: Collection[AnyNight]) -> list[Judged]:
     """Return the deciding verdicts of nights that are bad, and the next one after each.
 
     The next one is in the same series. The oldest night comes first.
@@ -432,6 +435,7 @@ def builds(
     ]
 
 
+@kept_until_written
 def figures(store: Reader, runs: Collection[str], metrics: Collection[str]) -> list[Verdict]:
     """Return the verdicts on queries by some metrics, without the suite; the newest night first."""
     query = (
@@ -444,6 +448,7 @@ def figures(store: Reader, runs: Collection[str], metrics: Collection[str]) -> l
         return [verdict_of(row, row.build_id) for row in session.execute(query)]
 
 
+@kept_until_written
 def visible_changes(store: Reader, runs: Collection[str]) -> list[VisibleChange]:
     """Return what nights could show of their queries' CPU time, as the newest gate has it."""
     query = select(VerdictRow.query, VerdictRow.mde, VerdictRow.noise)

@@ -39,12 +39,18 @@ def _add_indexes_of_pages(op: Operations) -> None:
     op.create_index("ix_verdict_value", "verdict", ["value"])
 
 
+def _add_changes(op: Operations) -> None:
+    column = Column(versions.CHANGES, BigInteger, nullable=False, server_default="0")
+    op.add_column(versions.TABLE, column)
+
+
 CHANGES: dict[str, Callable[[Operations], None]] = {
     "0014": _add_further_pairs,
     "0015": _add_revisions,
     "0016": _add_started_by,
     "0017": _add_ageing,
     "0018": _add_indexes_of_pages,
+    "0019": _add_changes,
 }
 """By the number of the schema that a change makes; the first one is ``versions.FIRST`` plus 1."""
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, case, func, select
 
 from nexmark.model import Mode, grouped
+from nexmark.store.kept_reads import kept_until_written
 from nexmark.store.query_history import (
     ComparedNight,
     RatioPoint,
@@ -87,6 +88,7 @@ def places(store: Reader, dags: Collection[str], query: str = "") -> list[Measur
     return sorted(newest_first, key=lambda one: one.nights == 0)
 
 
+@kept_until_written
 def place_nights(
     store: Reader, dags: Collection[str], place: Place, limit: int, *, taught: bool = True
 ) -> list[PlaceNight]:
@@ -110,6 +112,7 @@ def place_nights(
     return [PlaceNight._make(row) for row in rows[::-1]]
 
 
+@kept_until_written
 def place_points(
     store: Reader,
     nights: Sequence[PlaceNight],

@@ -19,6 +19,7 @@ from nexmark.config import KNOWN_QUERIES
 from nexmark.errors import suggest
 from nexmark.model import CPU, METRICS, SUITE, Mode
 from nexmark.store.accepting import states
+from nexmark.store.kept_reads import kept_until_written
 from nexmark.store.store_error import StoreError
 from nexmark.store.table_rows import AcceptanceRow, BuildRow, NightRow, VerdictRow
 from nexmark.store.verdict_rows import COLUMNS, by_newest_gate, verdict_of
@@ -173,6 +174,7 @@ def read_history(
     )
 
 
+@kept_until_written
 def trail(
     store: "Reader", night: NightRow, query: str, metric: str, limit: int
 ) -> list[RatioPoint]:

@@ -15,10 +15,11 @@ from sqlalchemy.orm import InstrumentedAttribute, Session, defer
 
 from nexmark.errors import suggest
 from nexmark.model import ARMS, FIRST_ROUND, LATEST, Arm, Status, Value, grouped
-from nexmark.store import gate_rows
+from nexmark.store import gate_rows, versions
 from nexmark.store.build_links import KeptLinks, read_links
 from nexmark.store.connecting import snapshot
 from nexmark.store.export import export
+from nexmark.store.kept_reads import KeptReads, kept_until_written
 from nexmark.store.query_history import QueryHistory, read_history
 from nexmark.store.store_error import StoreError, UnknownNight, database_error
 from nexmark.store.table_rows import (
@@ -72,6 +73,19 @@ class SelfTestOutcome(NamedTuple):
     gate_version: int
 
 
+def of_one_moment(
+    made: Callable[Concatenate[_Reads, _Given], _Made],
+) -> Callable[Concatenate[_Reads, _Given], _Made]:
+    """Decorate a function whose first argument is a store, so that it reads at one moment."""
+
+    @wraps(made)
+    def at_one_moment(store: _Reads, /, *args: _Given.args, **kwargs: _Given.kwargs) -> _Made:
+        with store.at_one_moment() as moment:
+            return made(moment, *args, **kwargs)
+
+    return at_one_moment
+
+
 class Reader:
     """Reads the store.
 
@@ -84,6 +98,7 @@ class Reader:
         self._engine = engine
         self._moment: Session | None = None
         self._links = KeptLinks()
+        self.kept = KeptReads()
 
     def close(self) -> None:
         """Close all connections."""
@@ -233,6 +248,7 @@ class Reader:
             rows = session.execute(query.order_by(VerdictRow.id))
             return [verdict_of(row, row.build_id) for row in rows]
 
+    @kept_until_written
     def acceptances(
         self,
         engine: str | None = None,
@@ -274,6 +290,7 @@ class Reader:
         with self.reading() as session:
             return gate_rows.read_night(session, self._known(session, run), arms, queries)
 
+    @kept_until_written
     def earlier(
         self,
         run: str,
@@ -295,6 +312,7 @@ class Reader:
         with self.reading() as session:
             return read_history(session, query, metric, place)
 
+    @kept_until_written
     def links(
         self, run: str, metric: str, queries: Collection[str] | None = None
     ) -> "dict[str, list[Link]]":
@@ -413,6 +431,11 @@ class Reader:
         finally:
             self._moment.expunge_all()
 
+    def changes(self) -> int:
+        """Return the number of transactions that have written to the database."""
+        with self.reading() as session:
+            return versions.changes(session.connection())
+
     def _all(self, query: Select[RowType]) -> list[RowType]:
         with self.reading() as session:
             return list(session.scalars(query))
@@ -437,19 +460,6 @@ class Reader:
         if night is None:
             raise UnknownNight(f"run {run!r} is not recorded; its preflight has to pass first")
         return night
-
-
-def of_one_moment(
-    made: Callable[Concatenate[_Reads, _Given], _Made],
-) -> Callable[Concatenate[_Reads, _Given], _Made]:
-    """Decorate a function whose first argument is a store, so that it reads at one moment."""
-
-    @wraps(made)
-    def at_one_moment(store: _Reads, /, *args: _Given.args, **kwargs: _Given.kwargs) -> _Made:
-        with store.at_one_moment() as moment:
-            return made(moment, *args, **kwargs)
-
-    return at_one_moment
 
 
 def _self_tests(

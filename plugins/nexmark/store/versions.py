@@ -1,7 +1,8 @@
 """Reads and writes the number of the schema, and finds out to which program tables belong.
 
-The number is in a table of our own. Alembic's table ``alembic_version`` may belong to any program
-that uses Alembic, so it is never read or written.
+Counts the transactions that have written, too. Both numbers are in a table of our own. Alembic's
+table ``alembic_version`` may belong to any program that uses Alembic, so it is never read or
+written.
 """
 
 from collections.abc import Iterable
@@ -14,8 +15,13 @@ TABLE = "nexmark_version"
 FIRST = "0013"
 """The schema of the first release; schemas with lower numbers cannot be read."""
 _NUMBER = "version_num"
+CHANGES = "changes"
+"""The column with the number of transactions that have written."""
+COUNT = f"UPDATE {TABLE} SET {CHANGES} = {CHANGES} + 1"
+"""The statement with which each transaction that writes counts itself."""
 _MAKE = (
     f"CREATE TABLE {TABLE} ({_NUMBER} VARCHAR(32) NOT NULL,"
+    f" {CHANGES} BIGINT DEFAULT 0 NOT NULL,"
     f" CONSTRAINT {TABLE}_pkc PRIMARY KEY ({_NUMBER}))"
 )
 _UNNUMBERED = "0000"
@@ -45,12 +51,17 @@ def _number(connection: Connection) -> str | None:
 def begin(connection: Connection, number: str) -> None:
     """Create the table of the schema's number, with the number of a new schema."""
     connection.execute(text(_MAKE))
-    connection.execute(text(f"INSERT INTO {TABLE} VALUES (:n)"), {"n": number})
+    connection.execute(text(f"INSERT INTO {TABLE} ({_NUMBER}) VALUES (:n)"), {"n": number})
 
 
 def write(connection: Connection, number: str) -> None:
     """Replace the number of the schema."""
     connection.execute(text(f"UPDATE {TABLE} SET {_NUMBER} = :n"), {"n": number})
+
+
+def changes(connection: Connection) -> int:
+    """Return the number of transactions that have written to a database of our schema."""
+    return int(connection.execute(text(f"SELECT {CHANGES} FROM {TABLE}")).scalar_one())
 
 
 def check_readable(connection: Connection, current: str, newest: str) -> None:

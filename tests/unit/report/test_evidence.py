@@ -161,7 +161,7 @@ def test_the_evidence_of_an_alarm_has_everything_it_rests_on(
     assert "+  Exchange hashpartitioning(60)" in found["plans"]["diff"]
     assert len(found["history"]) == NIGHTS
     assert [x["role"] for x in found["builds"]] == ["candidate", "baseline"]
-    assert "with the same build 4.3.0 pypi sha-430, confs and workload" in found["since"]
+    assert "with the same build 4.3.0 pypi sha-430 and workload as the night" in found["since"]
     assert {(x["host"], x["arm"]) for x in found["cpu"]} == {
         ("nexmark02", "candidate"),
         ("nexmark02", "baseline"),
