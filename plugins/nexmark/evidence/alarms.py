@@ -105,7 +105,7 @@ def since_of(store: Store, group: Group) -> str:
     new: Sequence[Mapping[str, str]] = ()
     old: Sequence[Mapping[str, str]] = ()
     if before is not None:
-        new, old = (_confs(store, one, query, Arm.CANDIDATE) for one in (night, before))
+        new, old = _candidate_confs(store, night, before, query)
         changes += changed_setting(night, before, new, old)
     if changes:
         return f"since {' and '.join(dict.fromkeys(changes))} (night {night.id})"
@@ -143,8 +143,19 @@ def _night_before(store: Store, night: NightRow) -> NightRow | None:
 
 def _changed_setting(store: Store, night: NightRow, before: NightRow, query: str) -> list[str]:
     """Return in words what changed for the candidate of a query since an earlier night."""
-    new, old = (_confs(store, one, query, Arm.CANDIDATE) for one in (night, before))
-    return changed_setting(night, before, new, old)
+    return changed_setting(night, before, *_candidate_confs(store, night, before, query))
+
+
+def _candidate_confs(
+    store: Store, night: NightRow, before: NightRow, query: str
+) -> tuple[Sequence[Mapping[str, str]], Sequence[Mapping[str, str]]]:
+    """Return the confs with which the candidate ran a query in a night, and in an earlier one.
+
+    Of the suite, they are the confs of the first query of each night.
+    """
+    asked = {(one.id, one.queries[0] if query == SUITE else query) for one in (night, before)}
+    confs = history.candidate_confs(store, asked)
+    return confs.get(night.id, ()), confs.get(before.id, ())
 
 
 def _confs(store: Store, night: NightRow, query: str, arm: Arm) -> list[Mapping[str, str]]:

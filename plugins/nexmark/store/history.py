@@ -292,8 +292,9 @@ def _select_nights_before() -> Select[str, str | None]:
     return select(NightRow.id, func.coalesce(comparable, of_dag))
 
 
+@kept_until_written
 def candidate_confs(
-    store: Reader, asked: Iterable[tuple[str, str]]
+    store: Reader, asked: Collection[tuple[str, str]]
 ) -> dict[str, list[Mapping[str, str]]]:
     """Return by night the confs of the candidate's first two repetitions of a query of the night.
 

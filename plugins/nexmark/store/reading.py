@@ -241,6 +241,7 @@ class Reader:
         """Return the outcomes of the expectations on a run, by query."""
         return self._of(ValidationRow, run, ValidationRow.query)
 
+    @kept_until_written
     def verdicts(self, run: str) -> list[Verdict]:
         """Return the verdicts on a run by the newest version of the gate that judged it."""
         query = select_verdicts().where(VerdictRow.night_id == run, by_newest_gate())
@@ -347,6 +348,7 @@ class Reader:
         with self.reading() as session:
             return dict(session.execute(query).all())
 
+    @kept_until_written
     def canaries(self, run: str) -> list[CanaryReading]:
         """Return the readings of the canary in a run, in the order of their times."""
         columns = (getattr(CanaryRow, name) for name in CanaryReading._fields)
@@ -382,6 +384,7 @@ class Reader:
         wanted = _self_tests(select(SelfTestRow), engine, limit, version, dags)
         return self._all(wanted if run is None else wanted.where(SelfTestRow.night_id == run))
 
+    @kept_until_written
     def self_test_outcomes(
         self,
         engine: str,
