@@ -55,7 +55,7 @@ def nothing_changed(
 ) -> str:
     """Return in words that nothing changed since the night before.
 
-    The confs are not named if those of a night are not known any more.
+    The confs are not named if the confs of one night are not known any more.
 
     Args:
         build: The name of the build of both nights.
