@@ -40,7 +40,7 @@ WRITERS, OPENERS = 0x4E58_4D01, 0x4E58_4D02
 
 SQLITE, POSTGRESQL = "sqlite", "postgresql"
 ENCODING = "UTF8"
-_WRITES = "nexmark_writes"
+_WRITES, _ONLY_READS = "nexmark_writes", "nexmark_only_reads"
 
 
 def connect(url: str, patience_s: float | None = None) -> Engine:
@@ -76,9 +76,13 @@ def writing(engine: Engine) -> Engine:
 
 
 def snapshot(engine: Engine) -> Engine:
-    """Return the engine for transactions that only read, and see the database at one moment."""
+    """Return the engine for transactions that only read, and see the database at one moment.
+
+    SQLAlchemy's ``postgresql_readonly`` would let later transactions of the same connection write
+    where the database says that they may not.
+    """
     if engine.dialect.name == POSTGRESQL:
-        only = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        only = {"isolation_level": "REPEATABLE READ", _ONLY_READS: True}
         return engine.execution_options(**only)
     return engine
 
@@ -126,8 +130,11 @@ def _postgresql(url: URL, patience_s: float) -> Engine:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
+        options = connection.get_execution_options()
         connection.exec_driver_sql(f"SELECT {settings}")
-        if connection.get_execution_options().get(_WRITES):
+        if options.get(_ONLY_READS):
+            connection.exec_driver_sql("SET TRANSACTION READ ONLY")
+        if options.get(_WRITES):
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITERS})")
             connection.exec_driver_sql(versions.COUNT)
 
