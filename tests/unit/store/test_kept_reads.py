@@ -120,7 +120,7 @@ def test_a_function_is_kept_by_its_arguments(store: Store) -> None:
     assert len(calls) == 3
 
 
-def test_results_that_are_not_asked_for_any_more_go(store: Store) -> None:
+def test_results_that_are_not_asked_for_any_more_go() -> None:
     kept = KeptReads()
     kept.get(1, "first")
     for number in range(MOST + 1):
