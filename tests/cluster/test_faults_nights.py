@@ -121,12 +121,19 @@ def pull_the_cable(night: FollowedNight, testbed: Testbed) -> None:
     testbed.link_down(LOST)
 
 
-#: A minute each, and near to one of the others: `make test-cluster FAULTS=all` has them.
+#: A minute or two each: `make test-cluster FAULTS=all` has them.
 MORE = (
     Fault("q1", "link down for 10 s", pull_the_cable_for_10_s, ("ok", "invalid"), "executor"),
     Fault("q2", "worker killed", kill_worker, ("invalid",), "executor"),
+    Fault("q3", "driver killed", kill_driver, ("ok",)),
     Fault("q10", "worker stopped", stop_worker, ("ok",), mend=continue_worker),
+    Fault("q11", "clock of a host jumps", move_clock, ("invalid",), f"clock of host {WORKER} was"),
     Fault("q12", "sampler stopped", stop_sampler, ("invalid",), f"samples of host {WORKER} end"),
+    Fault(
+        *("q13", "executor frozen before its first task", freeze_executor, ("ok",)),
+        at_once=True,
+        dropped=rf"an executor on host {WORKER} ran 0 of \d+ tasks",
+    ),
     Fault("q14", "sampler killed", kill_sampler, ("invalid",), f"samples of host {WORKER} end"),
     Fault(
         *("q18", "hosts stalled for 6 s", stall_hosts, ("ok",)),
@@ -136,13 +143,6 @@ MORE = (
 )
 OFTEN = (
     Fault("q0", "executor killed", kill_executor, ("invalid",), "2 executors were asked for"),
-    Fault("q3", "driver killed", kill_driver, ("ok",)),
-    Fault("q11", "clock of a host jumps", move_clock, ("invalid",), f"clock of host {WORKER} was"),
-    Fault(
-        *("q13", "executor frozen before its first task", freeze_executor, ("ok",)),
-        at_once=True,
-        dropped=rf"an executor on host {WORKER} ran 0 of \d+ tasks",
-    ),
     Fault("q22", "host lost for good", pull_the_cable, ("invalid",), f"host {LOST}"),
 )
 #: In the order in which a night runs their queries.
@@ -309,6 +309,40 @@ def test_a_job_over_own_files_is_proven_on_hosts(last: FollowedNight, site: Site
 def test_the_night_after_is_green(last: FollowedNight) -> None:
     assert last.process.returncode == 0, last.text
     assert last.line(r"^reap: ended what an earlier night left: .*") is not None
+
+
+def test_a_night_on_three_hosts_is_measured_on_both_workers(
+    site: Site, last: FollowedNight
+) -> None:
+    with site.store() as store:
+        rows = store.repetitions(run_of(last.text))
+        assert [row.query for row in rows] == ["q5", OWN_FILES]
+        for row in rows:
+            series = {each.host: each for each in store.sample_series(row.id)}
+            assert {"nexmark01", "nexmark02", "nexmark03"} < set(series)
+            assert row.cpu_executors_s
+            assert row.cpu_driver_s
+
+
+def test_what_the_harness_costs_is_reported_and_small(last: FollowedNight) -> None:
+    line = last.line(r"harness: .* [0-9.]+ s per timed repetition")
+    assert line, last.text
+    (seconds,) = re.findall(r"([0-9.]+) s per timed repetition", line)
+    assert float(seconds) < 90  # 30 s at rest; tests run beside other load
+
+
+def test_no_secret_is_in_a_log_or_an_xcom(site: Site, last: FollowedNight) -> None:
+    """`spark.authenticate.secret` is 64 hexadecimal digits; its name may be there, it may not."""
+    files = [
+        path
+        for pattern in ("runs/**/*", "logs/*", "airflow/logs/**/*", "airflow/airflow.db")
+        for path in site.home.glob(pattern)
+        if path.is_file()
+    ]
+    assert len(files) > 20
+    secret = re.compile(rb"authenticate\.secret['\"=: ]+[0-9a-f]{64}")
+    assert [path for path in files if secret.search(path.read_bytes())] == []
+    assert list((site.home / "clusters" / "namespaces").rglob("secret")) == []
 
 
 def told(outcome: Outcome) -> str:

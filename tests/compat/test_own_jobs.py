@@ -86,7 +86,7 @@ def checked(first: Side, second: Side) -> Compatibility:
     return result
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_changed_job_may_mean_something_else_by_the_same_state(
     tmp_path: Path, engine_build: Callable[[str], Build]
@@ -99,7 +99,7 @@ def test_a_changed_job_may_mean_something_else_by_the_same_state(
     assert "{name: 'Norway'}: an uninterrupted run {amount: 14850}, the" in found.forward.reason
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_job_goes_on_in_another_build_and_back(
     tmp_path: Path, engine_build: Callable[[str], Build]

@@ -50,7 +50,7 @@ def test_every_event_has_a_latency_and_nothing_is_left(tmp_path: Path) -> None:
     assert_nothing_left(home)
 
 
-@pytest.mark.extended
+@pytest.mark.long
 def test_nothing_is_left_when_it_is_interrupted(tmp_path: Path) -> None:
     home = tmp_path / "home"
     process = start(home, "--query", "q0", "--rate", "100", "--seconds", "60")

@@ -19,7 +19,13 @@ pytestmark = pytest.mark.spark
 ROOT = Path(__file__).parents[2]
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 STATE = "org.apache.spark.sql.execution.streaming.state"
-GENERATED = [name for name in EXPERIMENT_QUERIES if not name.startswith("json")]
+#: What `make test` runs: a view that is used twice, and a union of two streams.
+OFTEN = ("reused_view", "new_sellers")
+GENERATED = [
+    pytest.param(name, marks=[] if name in OFTEN else pytest.mark.long)
+    for name in EXPERIMENT_QUERIES
+    if not name.startswith("json")
+]
 #: The exchanges of each formulation, in their order: they are what some experiments are about.
 EXCHANGES = {
     "long_window": [1, 2, 2],
