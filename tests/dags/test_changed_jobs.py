@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.extended]
 
 Night = subprocess.CompletedProcess[str]
 
-PAIRS, MORE_PAIRS = 2, 2
+PAIRS, MORE_PAIRS = 3, 2
 ROUNDS = {"rounds": [PAIRS, MORE_PAIRS], "pursue_z": [1.0]}
 APPLICATION, SQL = "orders", "counted_bids"
 KINDS = [
@@ -151,7 +151,7 @@ def test_arms_take_turns_within_each_pair(site: Site, slower: Night, jobs: tuple
     for job in jobs:
         rows = [row for row in all_rows if row.query == job and row.stage == FIRST_ROUND]
         rows.sort(key=lambda row: row.start)
-        assert [row.number for row in rows] == [1, 1, 2, 2]
+        assert [row.number for row in rows] == [1, 1, 2, 2, 3, 3]
         assert [row.position for row in rows] == list(range(1, len(rows) + 1))
         assert {row.arm for row in rows[:2]} == {"candidate", "baseline"}
 

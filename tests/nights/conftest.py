@@ -82,7 +82,7 @@ def shell_of_a_stranger() -> Iterator[None]:
 def green(site: Site, watching: Processes) -> Night:
     site.engine(**confs("1"))
     with shell_of_a_stranger(), watched(site.home, watching):
-        return site.night("--queries", ",".join(["q0", "q5", "mine", OWN_FILES, *APPLICATIONS]))
+        return site.night("--queries", ",".join(["q5", "mine", OWN_FILES, *APPLICATIONS]))
 
 
 @pytest.fixture(scope="package")

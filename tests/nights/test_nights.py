@@ -27,29 +27,27 @@ def directory_of(site: Site, run: str) -> Path:
 def test_a_night_ends_green_with_table_report_and_rows(site: Site, green: Night, run: str) -> None:
     assert green.returncode == 0, green.stdout + green.stderr
     table = [line for line in green.stdout.splitlines() if line.startswith("| ")]
-    names = ["Query", "q0", "q5", "mine", *APPLICATIONS, OWN_FILES, "Total"]
+    names = ["Query", "q5", "mine", *APPLICATIONS, OWN_FILES, "Total"]
     assert [line.split("|")[1].strip() for line in table] == names
-    assert all("right" in line for line in (*table[1:4], table[6]))
-    assert "agrees" in table[4]
-    assert "ran" in table[5]
-    assert "4/6 right, 1 agree" in table[7]
+    assert all("right" in line for line in (*table[1:3], table[5]))
+    assert "agrees" in table[3]
+    assert "ran" in table[4]
+    assert "3/5 right, 1 agree" in table[6]
     verified = re.findall(r"(\w+) verify: \d+ rows, and (\d+) over the boundary", green.stdout)
-    assert {query for query, rows in verified if int(rows)} == {"q0", "q5", "mine"}
+    assert {query for query, rows in verified if int(rows)} == {"q5", "mine"}
     assert "no baseline" in green.stdout or "no accepted baseline" in green.stdout
     directory = directory_of(site, run)
     assert str(directory) in green.stdout
     for name in ("table.txt", "results.csv", "results.json"):
         assert (directory / "report" / name).is_file()
     assert (directory / "data_docs" / "index.html").is_file()
-    for query in ("q0", "q5", "mine"):
+    for query in ("q5", "mine"):
         assert list((directory / query / "rep-2" / "events").rglob("*zstd*"))
     with site.store() as store:
-        rows = store.repetitions(run, ["q0", "q5", "mine"])
+        rows = store.repetitions(run, ["q5", "mine"])
         assert sorted((row.query, row.number, row.status) for row in rows) == [
             ("mine", 1, "ok"),
             ("mine", 2, "ok"),
-            ("q0", 1, "ok"),
-            ("q0", 2, "ok"),
             ("q5", 1, "ok"),
             ("q5", 2, "ok"),
         ]
@@ -74,7 +72,7 @@ def test_a_person_accepts_a_run_by_the_dag(site: Site, accepted: Night, run: str
         rows = store.acceptances(ENGINE, "tiny", "local")
         assert {(row.query, row.night_id, row.who, row.reason) for row in rows} == {
             (query, run, f"{process_user()} (for ada)", "the first night")
-            for query in ("q0", "q5", "mine", OWN_FILES, *APPLICATIONS)
+            for query in ("q5", "mine", OWN_FILES, *APPLICATIONS)
         }
 
 
