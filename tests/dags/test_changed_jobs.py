@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.extended]
 
 Night = subprocess.CompletedProcess[str]
 
-PAIRS, MORE_PAIRS = 3, 2
+PAIRS, MORE_PAIRS = 3, 4
 ROUNDS = {"rounds": [PAIRS, MORE_PAIRS], "pursue_z": [1.0]}
 APPLICATION, SQL = "orders", "counted_bids"
 KINDS = [
