@@ -20,7 +20,7 @@ from tests.cluster.testbed import Testbed
 from tests.site import Site, run_of
 
 _POLL_S = 0.05
-WAIT_S = 600  # what is waited for comes sooner, but on a busy machine
+WAIT_S = 1200  # what is waited for comes sooner, but on a busy machine
 
 
 class FollowedNight:

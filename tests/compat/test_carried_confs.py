@@ -17,7 +17,7 @@ CHEAP = {"spark.sql.codegen.wholeStage": "false"}
 
 
 @pytest.mark.spark
-@pytest.mark.extended
+@pytest.mark.long
 def test_partitions_stay_as_the_checkpoint_has_them_and_the_results_are_right(
     engine_build: Callable[[str], Build],
 ) -> None:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
+import json
 import os
 import shutil
 import socket
-import sqlite3
 import subprocess
 import sys
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
-from nexmark.airflow_site.airflow_home import ui_mark
-from nexmark.config import paths
+from nexmark.airflow_site.airflow_home import airflow_command, airflow_environment, ui_mark
+from nexmark.config import load, paths
 from nexmark_jobs.host.processes import owned
 from tests.prepared_airflow import share_prepared_airflow
 
@@ -130,19 +130,27 @@ def test_every_date_has_its_night_and_one_without_a_build_is_no_failure(site: Si
     assert "SHA-512 is " in run.stdout  # the night's own words
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NEXMARK_HOME", str(home))
+        patch.setenv("NEXMARK_CONF", site["NEXMARK_CONF"])
         assert owned(ui_mark()) == []
-    with contextlib.closing(sqlite3.connect(home / "airflow" / "airflow.db")) as state:
-        ran = state.execute(
-            "SELECT substr(logical_date, 1, 19), state FROM dag_run WHERE dag_id = ? "
-            "ORDER BY logical_date",
-            [DAG_ID],
-        )
-        assert ran.fetchall() == [
-            ("2026-11-01 22:00:00", "success"),
-            ("2026-11-02 22:00:00", "failed"),
-            ("2026-11-03 22:00:00", "success"),
-        ]
-        (ended,) = state.execute("SELECT completed_at FROM backfill WHERE dag_id = ?", [DAG_ID])
-        assert ended != (None,)
-        (paused,) = state.execute("SELECT is_paused FROM dag WHERE dag_id = ?", [DAG_ID])
-        assert paused == (1,)
+        environment = airflow_environment(load())
+    ran = airflow(environment, "dags", "list-runs", DAG_ID)
+    assert sorted((each["logical_date"][:16], each["state"]) for each in ran) == [
+        ("2026-11-01T22:00", "success"),
+        ("2026-11-02T22:00", "failed"),
+        ("2026-11-03T22:00", "success"),
+    ]
+    listed = airflow(environment, "dags", "list")
+    assert {str(each["is_paused"]) for each in listed if each["dag_id"] == DAG_ID} == {"True"}
+
+
+def airflow(environment: dict[str, str], *command: str) -> list[dict[str, Any]]:
+    """What a command of Airflow lists."""
+    done = subprocess.run(
+        airflow_command([*command, "--output", "json"]),
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    listed: list[dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
+    return listed

@@ -23,7 +23,7 @@ from tests.nights.files_job import JOB, write_job
 from tests.nights.orders_job import write_jobs
 from tests.site import ENGINE, Site, make_site, run_name
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.extended]
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 Night = subprocess.CompletedProcess[str]
 
@@ -32,7 +32,7 @@ ROUNDS = {"rounds": [PAIRS, MORE_PAIRS], "pursue_z": [1.0]}
 APPLICATION, SQL = "orders", "counted_bids"
 KINDS = [
     pytest.param((SQL,), id="sql"),
-    pytest.param((JOB, APPLICATION), id="own_data", marks=pytest.mark.long),
+    pytest.param((JOB, APPLICATION), id="own_data"),
 ]
 
 

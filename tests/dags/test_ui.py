@@ -202,6 +202,7 @@ def test_sigterm_ends_every_component(ui: tuple[subprocess.Popen[str], str]) -> 
     assert members(groups) == []
 
 
+@pytest.mark.long
 def test_the_example_is_served_from_a_home_of_its_own(tmp_path: Path) -> None:
     """What a person sees in the first minute. No DAG runs there; their nights stay unread."""
     home, mine = tmp_path / "home", tmp_path / "mine.db"

@@ -117,7 +117,7 @@ def test_recorded_events(engine: str, engine_build: Callable[[str], Build], tmp_
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.extended
+@pytest.mark.long
 @engines(OLDEST)
 def test_boundary_events(engine: str, engine_build: Callable[[str], Build], tmp_path: Path) -> None:
     """What a verification run reads beside the generated events."""

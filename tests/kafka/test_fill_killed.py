@@ -35,8 +35,8 @@ def records(broker: BrokerOfTests, topic: str) -> int | None:
 @pytest.mark.parametrize(
     "how",
     [
-        pytest.param(signal.SIGINT, marks=pytest.mark.extended),
-        pytest.param(signal.SIGTERM, marks=pytest.mark.extended),
+        pytest.param(signal.SIGINT, marks=pytest.mark.long),
+        pytest.param(signal.SIGTERM, marks=pytest.mark.long),
         signal.SIGKILL,
     ],
 )

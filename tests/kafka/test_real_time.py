@@ -70,7 +70,7 @@ def test_the_table_says_what_spark_does(
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.extended
+@pytest.mark.long
 def test_too_few_slots_are_refused_before_the_start(
     broker: BrokerOfTests, engine_build: Callable[[str], Build], tmp_path: Path
 ) -> None:

@@ -73,7 +73,7 @@ def results_of(
     return dict(zip(runs, map(json.loads, done.stdout.splitlines()), strict=True))
 
 
-@pytest.mark.extended
+@pytest.mark.long
 @engines(NEWEST, of=FULL)
 def test_a_topic_that_changes_while_it_is_read(
     engine: str, broker: BrokerOfTests, engine_build: Callable[[str], Build]

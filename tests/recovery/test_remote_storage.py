@@ -13,6 +13,7 @@ from nexmark.engines import Build, resolve
 from nexmark.engines.prerequisites import java_program
 from nexmark.errors import NexmarkError
 from nexmark.recovery.remote_storage import Fault, RemoteStorage, compiled
+from tests.conftest import engines
 
 #: Writes, reads, renames over a file by FileContext, as Spark's checkpoints do; prints the bytes.
 PROGRAM = """
@@ -71,7 +72,7 @@ def calls(tmp_path: Path, of: Build, remote: RemoteStorage) -> subprocess.Comple
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("engine", ["spark-4.3.0", "spark-3.5.9"])
+@engines("spark-4.3.0", of=("spark-4.3.0", "spark-3.5.9"))
 def test_files_are_written_renamed_over_and_read_at_the_bandwidth(
     tmp_path: Path, engine: str
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -25,6 +27,22 @@ _TABLES = "task_instance|dag_run|backfill|backfill_dag_run|dag|job|xcom|connecti
 _SQL = re.compile(
     rf"(?i)\b(update|from|into|join)\s+({_TABLES})\s+(set|where|[a-z]\b|on\b|left\b|[\"'])"
 )
+
+
+def test_a_task_waits_for_a_server_that_is_busy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the client of the installed Airflow, with whose own 5 seconds a task failed unbegun."""
+    monkeypatch.setenv("NEXMARK_HOME", str(tmp_path))
+    program = "from airflow.sdk.api.client import API_TIMEOUT; print(API_TIMEOUT)"
+    client = subprocess.run(
+        [sys.executable, "-c", program],
+        env=airflow_environment(load()),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert client.stdout.splitlines()[-1] == "60.0"
 
 
 class TestDatabase:

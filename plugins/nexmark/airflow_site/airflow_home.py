@@ -27,6 +27,7 @@ from nexmark_jobs.host.processes import Process, end, owner_mark, start_detached
 _SETUP_TIMEOUT_S = 300
 _DATABASE = "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"
 _KEPT = ("AIRFLOW_CONN_", "AIRFLOW__METRICS__")
+_API_TIMEOUT_S = 60
 #: In AIRFLOW_HOME: connections by id, as `airflow connections export` writes them, and where the
 #: API server listens, for commands that find it running.
 CONNECTIONS, _ADDRESS = "connections.json", "address.txt"
@@ -61,6 +62,9 @@ def airflow_environment(config: Config, port: int = 8080) -> dict[str, str]:
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{address}/execution/",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home / "passwords.json"),
+        # Not 5 s: where the machine is busy, the server answers later, and a task would have failed
+        # before it began.
+        "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": str(_API_TIMEOUT_S),
         # Not every 30 s: the cluster that is measured may be on this machine.
         "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "300",
         "AIRFLOW__SECRETS__BACKEND": "airflow.secrets.local_filesystem.LocalFilesystemBackend",
