@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 # A night is dozens of Python processes: without its cache each compiles everything again.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help env env-dev run ui check test test-long test-cluster mutants lint lock clean
+.PHONY: help env env-dev run ui check test test-spare test-long test-cluster mutants lint lock clean
 # The first of these that is installed; python3.11 and python3.12 run the jobs of every Spark.
 PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3.14 python3; do $$name -c '' 2>/dev/null && command -v $$name && break; done)
 BIN := .venv/bin
@@ -42,6 +42,8 @@ check: lint ## Lint, types, and the tests without Spark: minutes
 
 test: lint ## Every part; ALL=yes: whole nights of every kind and the tests on hosts, too (root)
 	$(PYTEST) -n 3 --timeout 1800 --no-loadscope-reorder $(if $(filter yes,$(ALL)),-m "not long",--ignore=tests/cluster -m "not long and not extended")
+test-spare: .venv/.dev ## Jobs of one's own in pairs, by bisection, in running queries: CI, where its time allows
+	$(PYTEST) -n 3 --timeout 1800 --no-loadscope-reorder -m spare
 test-long: .venv/.dev ## The tests that take minutes by themselves: before a release
 	$(PYTEST) -m long --ignore=tests/cluster tests
 test-cluster: .venv/.dev ## The tests on three hosts in namespaces (root); FAULTS=all has every fault

@@ -87,6 +87,7 @@ def checked(first: Side, second: Side) -> Compatibility:
 
 
 @pytest.mark.long
+@pytest.mark.spare
 @pytest.mark.spark
 def test_a_changed_job_may_mean_something_else_by_the_same_state(
     tmp_path: Path, engine_build: Callable[[str], Build]
@@ -100,6 +101,7 @@ def test_a_changed_job_may_mean_something_else_by_the_same_state(
 
 
 @pytest.mark.long
+@pytest.mark.spare
 @pytest.mark.spark
 def test_a_job_goes_on_in_another_build_and_back(
     tmp_path: Path, engine_build: Callable[[str], Build]
