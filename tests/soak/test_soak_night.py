@@ -18,7 +18,7 @@ from tests.site import ENGINE, Site, make_site, run_name
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.extended]
 
-ROWS, BATCHES = 20, 150
+ROWS, BATCHES = 20, 100
 JOB = "passed_bids"
 STEADY = """\
 def build(spark, tables):
@@ -79,7 +79,7 @@ def site(
 ) -> Iterator[Site]:
     directory = tmp_path_factory.mktemp("soak")
     soak = {"kind": "soak", "soak": {"samples": 10}, "conf_profile": "soak"}
-    size = {"events": ROWS * BATCHES, "rows_per_batch": ROWS, "warmup_batches": 60}
+    size = {"events": ROWS * BATCHES, "rows_per_batch": ROWS, "warmup_batches": 40}
     build = engine_build(ENGINE)
     made = make_site(directory / "home", directory / "conf", build, repetitions=1, **soak, **size)
     yield made
@@ -125,7 +125,7 @@ def test_what_grows_in_the_candidate_alone_turns_the_night_red(
 
 
 def test_each_sample_is_said_while_it_runs(leaking: subprocess.CompletedProcess[str]) -> None:
-    assert "after batch 75: driver " in leaking.stdout
+    assert "after batch 50: driver " in leaking.stdout
 
 
 def test_nothing_is_left_of_it(site: Site, leaking: subprocess.CompletedProcess[str]) -> None:
