@@ -42,7 +42,7 @@ check: lint ## Lint, types, and the tests without Spark: minutes
 
 test: lint ## Every part; ALL=yes: whole nights of every kind and the tests on hosts, too (root)
 	$(PYTEST) -n 3 --timeout 1800 --no-loadscope-reorder $(if $(filter yes,$(ALL)),-m "not long",--ignore=tests/cluster -m "not long and not extended")
-test-spare: .venv/.dev ## Jobs of one's own in pairs, by bisection, in running queries: CI, where its time allows
+test-spare: .venv/.dev ## Slower jobs of one's own in pairs, and running ones: CI, where its time allows
 	$(PYTEST) -n 3 --timeout 1800 --no-loadscope-reorder -m spare
 test-long: .venv/.dev ## The tests that take minutes by themselves: before a release
 	$(PYTEST) -m long --ignore=tests/cluster tests

@@ -31,7 +31,7 @@ Night = subprocess.CompletedProcess[str]
 PAIRS, MORE_PAIRS = 3, 4
 ROUNDS = {"rounds": [PAIRS, MORE_PAIRS], "pursue_z": [1.0]}
 APPLICATION, SQL = "orders", "counted_bids"
-#: Where its time allows, CI has the first two, and a slower job over files in a bisection (story).
+#: CI has the first two where its time allows; a bisection (tests/story) has the third one, too.
 KINDS = [
     pytest.param(SQL, id="sql", marks=pytest.mark.spare),
     pytest.param(APPLICATION, id="application", marks=pytest.mark.spare),

@@ -22,7 +22,7 @@ from tests.nights.files_job import JOB, write_job
 from tests.nights.orders_job import write_jobs
 from tests.site import ENGINE, NIGHT_TIMEOUT_S, Site
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.long, pytest.mark.spare]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.long]
 
 PAIRS = 3
 SUBMIT = "org.apache.spark.deploy.SparkSubmit"
