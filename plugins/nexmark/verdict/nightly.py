@@ -118,16 +118,18 @@ def judge_night(
 def replay(nights: Iterable[MeasuredNight], rules: Gate) -> list[list[Verdict]]:
     """Judge nights in order, each with only the earlier ones that teach as history.
 
-    Pairs of the same two builds add up, as they do in a results database.
+    Pairs of the same two builds add up, as they do in a results database. A night that teaches
+    nothing is a comparison that a person asked for, and has the rules of one.
     """
     judged: list[list[Verdict]] = []
     taught: list[list[Verdict]] = []
     lineage, left_open = Lineage(), LeftOpen()
     for night in nights:
         night = left_open.added_to(night)
-        judged.append(judge_night(night, taught, rules, lineage))
+        its_rules = rules if night.teaches else rules.for_comparison()
+        judged.append(judge_night(night, taught, its_rules, lineage))
         left_open.add(night, judged[-1])
-        lineage.add(judged[-1], rules, night.teaches)
+        lineage.add(judged[-1], its_rules, night.teaches)
         if night.teaches:
             taught.append(judged[-1])
     return judged

@@ -5,9 +5,10 @@ The nights have the order of their first rows; otherwise rows may have any order
 empty, and give their order in time. Optional columns: asked (the pairs to measure), queries (to
 run, with spaces between), baseline (the accepted build), candidate (the build that is tested;
 without it, a baseline that was not there before is the candidate of the night before), basis,
-teaches (0 in every row of a night that teaches nothing, else 1 or empty), host and group of a
-canary. Other columns are ignored. A text that is not such a table is an error with its line; a
-number that cannot be a measurement (NaN, 0, below 0) is a fact, which the gate judges.
+teaches (0 in every row of a night that teaches nothing, since a person asked for the comparison,
+whose rules it has; else 1 or empty), host and group of a canary. Other columns are ignored. A text
+that is not such a table is an error with its line; a number that cannot be a measurement (NaN, 0,
+below 0) is a fact, which the gate judges.
 """
 
 import csv

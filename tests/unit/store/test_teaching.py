@@ -113,7 +113,7 @@ class TestReplay:
             trial = number == 3
             record = paired(number, queries=["q5"], teaches=not trial)
             run = record_night(store, record, {"q5": 1.5} if trial else None)
-            said[run] = judge(store, run, RULES)
+            said[run] = judge(store, run, RULES.for_comparison() if trial else RULES)
         store.export(tmp_path / "out", "csv")
         gate = tmp_path / "gate.yaml"
         gate.write_text(RULES.model_dump_json())

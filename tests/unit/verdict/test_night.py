@@ -400,6 +400,15 @@ class TestEarlierPairs:
         assert values[0][0] is Value.UNDECIDED
         assert "in 10 pairs, 5 of them of earlier nights" in values[1][1]
 
+    def test_what_a_person_compares_has_the_rules_of_a_comparison_in_replay(self) -> None:
+        """A slowdown of 10 % is excluded here, and one of 5 % is not."""
+        usual = with_query(night(), "q5", pairs=around(1.03, 5, np.random.default_rng(8)))
+        for teaching, value in ((True, Value.OK), (False, Value.UNDECIDED)):
+            (judged,) = replay([replace(usual, teaches=teaching)], rules())
+            (of_q5,) = (each for each in judged if each.query == "q5")
+            assert math.log1p(0.05) < math.log(of_q5.hi) < math.log1p(0.10)
+            assert of_q5.value is value
+
     def test_they_decide_what_one_night_leaves_open(self) -> None:
         nights = [replace(self.undecided(), name=f"night {number}") for number in range(5)]
         values = [x.value for night in replay(nights, rules()) for x in night if x.query == "q5"]
