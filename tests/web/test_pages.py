@@ -64,6 +64,8 @@ def test_a_token_of_airflow_lets_in(ui: Ui) -> None:
 
 def test_the_menu_of_airflow_leads_to_all_engines_and_on_to_a_query(page: Page, ui: Ui) -> None:
     page.goto(ui.address)
+    # Airflow draws its menu again when its translations arrive; a click between the two is lost.
+    page.wait_for_load_state("networkidle")
     page.get_by_role("link", name="Nexmark", exact=True).first.click()
     page.wait_for_url("**/plugin/nexmark")
     heading = inside(page).get_by_role("heading", level=1)
