@@ -241,10 +241,10 @@ LOOKS_CHANGED = CONFIRMED | {Value.SUSPECT}
 LEFT_OPEN = frozenset({Value.UNDECIDED, Value.SUSPECT})
 """The values of a query that more pairs of the same two builds would decide."""
 
-MEASURED_ON = LEFT_OPEN | {Value.INVALID}
+MEASURED_ON = LEFT_OPEN | WITHOUT_SIZE
 """The values of a query that `nexmark build --continue RUN` measures.
 
-Pairs of an INVALID one do not count, so it begins again.
+Pairs of an INVALID one do not count, and a MISSING one has too few: they begin again.
 """
 
 

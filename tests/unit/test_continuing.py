@@ -1,9 +1,10 @@
-"""`nexmark build --continue` goes on with what a night left undecided, and with nothing else."""
+"""`--continue` goes on with what a comparison left undecided or unmeasured, and nothing else."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -12,9 +13,11 @@ import pytest
 
 from nexmark.cli import night_runner
 from nexmark.cli.app import main
-from nexmark.config import BUILD_DAG_ID, Config, paths
+from nexmark.config import BUILD_DAG_ID, Config, load, paths
 from nexmark.model import CANDIDATE_JOB, Value
+from nexmark.night.make_night import make_night
 from nexmark.store import BuildRecord, open_store
+from nexmark.terminal import INTERRUPTED
 from tests.unit.store.night_builder import OK, judged
 
 Ran = list[tuple[str, str, dict[str, Any]]]
@@ -39,6 +42,7 @@ def night(
     further: Mapping[str, int] = MappingProxyType({}),
     repetitions: int = 5,
     alone: Mapping[str, str] | None = None,
+    changes: Mapping[str, Any] = MappingProxyType({}),
     **values: Value,
 ) -> str:
     """Record a night of 4.3.0 against 4.2.1 (q7: 4.1.4); return its name."""
@@ -67,6 +71,7 @@ def night(
                 BuildRecord("sha-421", "4.2.1", "pypi:4.2.1"),
                 BuildRecord("sha-414", "4.1.4", "pypi:4.1.4"),
             ],
+            **changes,
         )
 
 
@@ -86,10 +91,54 @@ def test_what_is_undecided_goes_on_against_the_same_build(
     assert (ran[1][2]["queries"], ran[1][2]["against"]) == ("q7", "pypi:4.1.4")
 
 
-def test_what_was_invalid_begins_again(ran: Ran) -> None:
-    run = night(q0=Value.OK, q5=Value.UNDECIDED, q9=Value.INVALID)
+@pytest.mark.parametrize("value", [Value.INVALID, Value.MISSING])
+def test_what_was_invalid_or_not_measured_begins_again(ran: Ran, value: Value) -> None:
+    run = night(q0=Value.OK, q5=Value.UNDECIDED, q9=value)
     assert main(["build", "--continue", run]) == 0
     assert ran[0][2]["queries"] == "q5,q9"
+
+
+@pytest.mark.parametrize(("given", "batches"), [({}, None), ({"batches": 1200}, 1200)])
+def test_a_soak_goes_on_with_the_batches_that_it_had(
+    ran: Ran, given: Mapping[str, Any], batches: int | None
+) -> None:
+    params = {"workload": "soak", "against": "pypi:4.2.1", **given}
+    workload = make_night(load(), "spark-4.3.0", BUILD_DAG_ID, "run", params).workload
+    run = night(
+        changes={"workload": "soak", "workload_spec": workload.model_dump(mode="json")},
+        q0=Value.OK,
+        q5=Value.SUSPECT,
+    )
+    assert main(["soak", "--continue", run]) == 0
+    _, _, of_new = ran[0]
+    assert (of_new["queries"], of_new["workload"]) == ("q5", "soak")
+    assert of_new.get("batches") == batches
+    again = make_night(load(), "spark-4.3.0", BUILD_DAG_ID, "run", {**of_new, "repetitions": None})
+    assert again.workload == workload  # else its pairs would not be counted with the others
+
+
+def test_batches_of_a_soak_are_kept(ran: Ran, capsys: pytest.CaptureFixture[str]) -> None:
+    run = night(q5=Value.SUSPECT)
+    assert main(["soak", "--continue", run, "--batches", "500"]) != 0
+    assert "leave out --batches" in " ".join(capsys.readouterr().err.split())
+    assert ran == []
+
+
+@pytest.mark.parametrize("verb", ["build", "soak"])
+def test_an_interrupted_comparison_says_how_to_go_on(
+    verb: str, ran: Ran, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begun: list[str] = []
+
+    def interrupted(config: Config, dag: str, engine: str, params: Mapping[str, Any]) -> int:
+        changes = {"dag_id": BUILD_DAG_ID, "started": datetime.now(UTC)}
+        begun.append(night(changes=changes, q5=Value.UNDECIDED))
+        return INTERRUPTED
+
+    night(changes={"dag_id": BUILD_DAG_ID, "run_id": "earlier"}, q5=Value.UNDECIDED)
+    monkeypatch.setattr(night_runner, "run_night", interrupted)
+    assert main([verb, "--build", "pypi:4.3.0", "--against", "pypi:4.2.1"]) == INTERRUPTED
+    assert f"nexmark {verb} --continue '{begun[0]}'" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -175,6 +175,18 @@ def exit_code(night: Night, begun: datetime) -> int:
     return COULD_NOT_RUN
 
 
+def newest_run(dag_id: str, begun: datetime) -> str:
+    """Return the name of the newest run of a DAG that was recorded since `begun`; "" for none."""
+    from nexmark.store import open_store
+
+    try:
+        with open_store(paths.database_url(), create=False) as store:
+            rows = store.nights(_NEWEST)
+    except NexmarkError:  # the run has not come so far that there is one
+        return ""
+    return next((row.id for row in rows if row.dag_id == dag_id and row.started >= begun), "")
+
+
 def _end(child: subprocess.Popen[bytes], process: Process | None, night: Night) -> None:
     """End the process of a night if it still runs, and the clusters that the night left.
 

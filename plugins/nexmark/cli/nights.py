@@ -9,7 +9,7 @@ import typer
 from nexmark.cli import shared_options as option
 from nexmark.config import BUILD_DAG_ID, Config, load, paths, pick
 from nexmark.errors import NexmarkError
-from nexmark.model import CANDIDATE_JOB, MEASURED_ON, MIN_PAIRS, SUITE, Mode, query_name
+from nexmark.model import MIN_PAIRS, Mode, query_name
 from nexmark.night.params import NightParams, RolloutParams, help_of
 from nexmark.people import process_user, signed
 from nexmark.terminal import INTERRUPTED, show_line
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from nexmark.config import Engine
     from nexmark.rollout.state import Rollout
     from nexmark.store import Store
-    from nexmark.store.table_rows import NightRow
-    from nexmark.verdict.verdict import Verdict
 
 _SOAK_RUNS = 4
 """The repetitions of two pairs."""
@@ -80,42 +78,26 @@ def build(
     minutes: Annotated[
         int | None, option.number(1, 10_000, metavar="M", help=help_of("budget_minutes"))
     ] = None,
-    continued: Annotated[
-        str | None,
-        typer.Option(
-            "--continue",
-            metavar="RUN",
-            callback=option.given,
-            help="Go on with the queries that a run (or latest) left undecided; its pairs count. "
-            "Begin again with those that were INVALID.",
-        ),
-    ] = None,
+    continued: option.Continued = None,
 ) -> int:
     """Test any Spark build against another one, by pairs.
 
     0 if it is as good or undecided, 1 if it is not, 2 if it could not be run.
     """
-    from nexmark.cli.night_runner import run_night
+    from nexmark.cli.comparisons import compare, go_on
 
     config = load()
     budget = {"pairs": pairs, "budget_minutes": minutes}
     given = {name: value for name, value in budget.items() if value is not None}
     if continued is not None:
-        engine, params = _undecided(continued, context)
-        if not params:
-            show_line(f"{continued}: every query is decided; there is nothing to go on with")
-            return 0
-        show_line(
-            "the verdict counts the pairs of both runs, the line after a pair only this run's"
-        )
-        return run_night(config, BUILD_DAG_ID, engine, {**params, **given})
+        return go_on("build", continued, config, context.params, given)
     chosen = config.engine(engine)
     if not build.strip() and candidate_job is None:
         raise typer.BadParameter(f"--build: none is given; give it {option.BUILD}")
     build = build.strip() or str(chosen.build)
     asked = _at_the_prompt(config, context.params, config.comparison_workload(chosen))
     params = {"build": build, "engine": chosen.name, **asked, **given}
-    return run_night(config, BUILD_DAG_ID, chosen.name, params)
+    return compare("build", config, chosen.name, params)
 
 
 def soak(
@@ -141,13 +123,16 @@ def soak(
             "soak of the query here.",
         ),
     ] = None,
+    continued: option.Continued = None,
 ) -> int:
     """Measure what a build loses as its queries run on.
 
     0 if nothing grows by more than its limit, 1 if something does, 2 if it could not be run.
     """
-    from nexmark.cli.night_runner import run_night
+    from nexmark.cli.comparisons import compare, go_on
 
+    if continued is not None:
+        return go_on("soak", continued, load(), context.params)
     if not build.strip() and candidate_job is None:
         raise typer.BadParameter(f"--build: none is given; give it {option.BUILD}")
     if batches and hours:
@@ -161,7 +146,7 @@ def soak(
     params: dict[str, Any] = {"build": build, "engine": chosen.name, **asked}
     if hours:
         params |= {"batches": _batches_in(hours, config, asked), "budget_minutes": 60 * hours}
-    return run_night(config, BUILD_DAG_ID, chosen.name, params)
+    return compare("soak", config, chosen.name, params)
 
 
 def _batches_in(hours: float, config: Config, asked: Mapping[str, Any]) -> int:
@@ -191,76 +176,6 @@ def _batches_in(hours: float, config: Config, asked: Mapping[str, Any]) -> int:
             f"--hours: {problem}, which tells how long a batch takes; give --batches"
         )
     return max(100, int(3600 * hours / (_SOAK_RUNS * sum(seconds.values()))))
-
-
-def _undecided(run: str, context: typer.Context) -> tuple[str, dict[str, Any]]:
-    """Return the engine of a run, and the params of a run that goes on with it.
-
-    {} where it left nothing undecided or INVALID. A night may have compared its queries with
-    several builds; the params are for the first of them, and what is left for another command is
-    said.
-    BadParameter for an option that the run has decided, and for a query that is not undecided.
-    """
-    from nexmark.night.make_night import query_names
-
-    allowed = {"engine", "continued", "pairs", "minutes", "until", "queries"}
-    for name, value in context.params.items():
-        if name not in allowed and value:
-            problem = (
-                f"--continue keeps what the run compared; leave out --{name.replace('_', '-')}"
-            )
-            raise typer.BadParameter(problem)
-    with option.opened(None) as store:
-        night = option.named_run(store, run, context.params["engine"])
-        left = {
-            verdict.query: verdict
-            for verdict in store.verdicts(night.id)
-            if verdict.decides and verdict.value in MEASURED_ON and verdict.query != SUITE
-            if verdict.baseline_build
-        }
-        undecided = {query: verdict.baseline_build for query, verdict in left.items()}
-        asked = query_names(context.params["queries"])
-        if decided := [query for query in asked if query not in undecided]:
-            problem = f"{night.id} left {', '.join(undecided) or 'no query'} undecided"
-            raise typer.BadParameter(f"--queries: {problem}; leave out {', '.join(decided)}")
-        open_ = {query: undecided[query] for query in asked or undecided}
-        if not open_:
-            return night.engine, {}
-        baseline = next(iter(open_.values()))
-        queries = [query for query, build in open_.items() if build == baseline]
-        if others := [query for query in open_ if query not in queries]:
-            command = f"nexmark build --continue '{night.id}' --queries {','.join(others)}"
-            show_line(f"{', '.join(others)}: compared with another build; go on with {command}")
-        return night.engine, {
-            "build": store.build(night.build_id).source,
-            "against": store.build(baseline).source,
-            "engine": night.engine,
-            "workload": night.workload,
-            "cluster": night.cluster,
-            "queries": ",".join(queries),
-            "repetitions": _first_round(night, [left[query] for query in queries]),
-            **_of_candidate_alone(night.candidate_conf or {}),
-        }
-
-
-def _first_round(night: "NightRow", undecided: "Sequence[Verdict]") -> int:
-    """Return the pairs of the first round that goes on with a night: what decides the first query.
-
-    Pairs of both nights count, so it may have fewer than a first round has; a night has at least
-    as many as the gate judges.
-    """
-    further = [verdict.further_pairs for verdict in undecided if verdict.further_pairs]
-    return min(night.repetitions, max(MIN_PAIRS, min(further, default=night.repetitions)))
-
-
-def _of_candidate_alone(recorded: Mapping[str, str]) -> dict[str, Any]:
-    """Return the params for what a night recorded of its candidate alone: confs, changed jobs."""
-    confs = {name: value for name, value in recorded.items() if not _is_of_job(name)}
-    return {"candidate_conf": confs or None, "candidate_job": recorded.get(CANDIDATE_JOB)}
-
-
-def _is_of_job(name: str) -> bool:
-    return name == CANDIDATE_JOB or name.startswith(f"{CANDIDATE_JOB}.")
 
 
 def _at_the_prompt(config: Config, options: Mapping[str, Any], workload: str) -> dict[str, Any]:

@@ -1,13 +1,17 @@
 """The verb that records a night whose results database could not be written."""
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nexmark.cli import shared_options as option
 from nexmark.errors import NexmarkError
 from nexmark.model import LATEST
+
+if TYPE_CHECKING:
+    from nexmark.night.night_plan import Night
+    from nexmark.store import Store
 
 
 def record(
@@ -23,9 +27,7 @@ def record(
     the database has whole stays as it is.
     """
     from nexmark.config import paths
-    from nexmark.judging import judge_night
-    from nexmark.night.kept_nights import check_over, kept_night
-    from nexmark.recording.night_records import record_lacking
+    from nexmark.night.kept_nights import kept_night
     from nexmark.report.evidence_files import write_night
     from nexmark.report.table import report_text
     from nexmark.store import open_store
@@ -35,13 +37,8 @@ def record(
     night = kept_night(run, engine)
     if run == LATEST:
         option.on_stderr(f"latest: {night.name}")
-    check_over(night)
     with open_store(db or paths.database_url(), patience_s=INTERACTIVE_TIMEOUT_S) as store:
-        recorded = record_lacking(night, store, option.on_stderr)
-        judged = {row.query for row in store.verdicts(night.name)}
-        if recorded or not judged.issuperset(night.queries):
-            judge_night(night, store, at=store.night(night.name).started)
-        else:
+        if not completed(night, store):
             option.on_stderr(f"{night.name}: is recorded and judged already; nothing has changed")
         directory = night.files.report
         try:
@@ -52,3 +49,21 @@ def record(
         print(problem, file=sys.stderr)
     print(report_text(made))
     return 1 if made.failed else 0
+
+
+def completed(night: "Night", store: "Store") -> bool:
+    """Record what the database lacks of a night, and judge it; False if nothing was lacking.
+
+    NexmarkError for a night that still runs, and for one that measured nothing.
+    """
+    from nexmark.judging import judge_night
+    from nexmark.night.kept_nights import check_over
+    from nexmark.recording.night_records import record_lacking
+
+    check_over(night)
+    recorded = record_lacking(night, store, option.on_stderr)
+    judged = {row.query for row in store.verdicts(night.name)}
+    if not recorded and judged.issuperset(night.queries):
+        return False
+    judge_night(night, store, at=store.night(night.name).started)
+    return True

@@ -218,6 +218,16 @@ Compatibility = Annotated[
     bool | None, typer.Option("--compatibility/--no-compatibility", help=help_of("compatibility"))
 ]
 Run = Annotated[str, typer.Option(help="The name of the run, a unique part of it, or latest.")]
+Continued = Annotated[
+    str | None,
+    typer.Option(
+        "--continue",
+        metavar="RUN",
+        callback=given,
+        help="Go on with the queries that a run (or latest) left undecided; its pairs count. "
+        "Begin again with those that were INVALID, or not measured.",
+    ),
+]
 OfEngine = Annotated[str | None, text("With --run latest: the newest run of this engine.")]
 Port = Annotated[int, number(1, 65535, help="The port of Airflow.")]
 Database = Annotated[

@@ -202,12 +202,13 @@ def _next(night: NightRow, rows: Sequence[Row], suite: Verdict | None) -> str:
         return f"Next: see what is wrong with {wrong[0].query} in {docs}."
     if invalid:
         return f"Next: fix the cause named above, then {_measured_again(night, invalid)}"
-    if missing := [row.query for row in _with(rows, Value.MISSING) if row.red]:
-        return f"Next: read the log of {missing[0]}'s failed task, put it right, clear the task."
+    if missing := [row for row in _with(rows, Value.MISSING) if row.red]:
+        log = f"read the log of {missing[0].query}'s failed task, put it right"
+        return f"Next: {log}, then {_measured_again(night, missing)}"
     if suspect := [row for row in rows if row.red and row.value == Value.SUSPECT]:
-        if suspect[0].metric == GROWTH:
+        if suspect[0].metric == GROWTH and night.dag_id != BUILD_DAG_ID:
             return f"Next: read why {suspect[0].query} was not measured on, clear `round_2`."
-        return f"Next: measure {_names(suspect)} again: nexmark build --continue '{night.id}'"
+        return f"Next: measure {_names(suspect)} again: {_going_on(night, suspect)}"
     if suite is not None and suite.red and not _with(rows, Value.REGRESSION):
         return f"Next: look at the largest ratios above; if it is meant to be so: {accept}"
     if slower := [row for row in rows if row.red and row.value == Value.REGRESSION]:
@@ -217,14 +218,21 @@ def _next(night: NightRow, rows: Sequence[Row], suite: Verdict | None) -> str:
     return _next_when_green(night, rows, accept)
 
 
-def _measured_again(night: NightRow, invalid: Sequence[Row]) -> str:
-    """Return how queries that are INVALID are measured again: by a command, or by their tasks."""
+def _measured_again(night: NightRow, rows: Sequence[Row]) -> str:
+    """Return how queries begin again that are INVALID or MISSING: by a command, or their tasks."""
+    can_go_on = {*CPU_METRICS, GROWTH}
     compared = all(
-        row.metric in CPU_METRICS and row.verdict and row.verdict.baseline_build for row in invalid
+        row.metric in can_go_on and row.verdict and row.verdict.baseline_build for row in rows
     )
     if compared and night.dag_id == BUILD_DAG_ID:
-        return f"measure {_names(invalid)} again: nexmark build --continue '{night.id}'"
-    return f"clear {invalid[0].query}'s tasks."
+        return f"measure {_names(rows)} again: {_going_on(night, rows)}"
+    return f"clear {rows[0].query}'s tasks."
+
+
+def _going_on(night: NightRow, rows: Sequence[Row]) -> str:
+    """Return the command that goes on with what a night left to measure."""
+    verb = "soak" if any(row.metric == GROWTH for row in rows) else "build"
+    return f"nexmark {verb} --continue '{night.id}'"
 
 
 def _next_when_green(night: NightRow, rows: Sequence[Row], accept: str) -> str:
@@ -239,8 +247,8 @@ def _next_when_green(night: NightRow, rows: Sequence[Row], accept: str) -> str:
         )
     if undecided := _with(rows, Value.UNDECIDED):
         pairs = ", ".join(map(_further_pairs, undecided[:NAMED])) + _and_more(undecided)
-        command = f"nexmark build --continue '{night.id}'"
-        return f"Next: measure {pairs}{_time_of_pairs(night, undecided)}: {command}"
+        time = _time_of_pairs(night, undecided)
+        return f"Next: measure {pairs}{time}: {_going_on(night, undecided)}"
     if _with(rows, Value.NO_BASELINE):
         return f"Next: to compare later nights with this one: {accept}"
     if fewer := _on_fewer_pairs(night, rows):

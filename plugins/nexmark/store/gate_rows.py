@@ -121,23 +121,27 @@ def read_night(
         teaches=night.teaches,
         candidate=night.build_id if arms == ARMS else "",
         family=family,
-        aged=_aged(rows, arms),
+        aged=_aged([*(row for each in before.values() for row in each), *rows], arms),
         warmup=int(str(night.workload_spec.get("warmup_batches", 0))),
     )
 
 
 def _aged(rows: Sequence[RepetitionRow], arms: tuple[str, str]) -> dict[str, tuple[gate.Aged, ...]]:
-    """Return by query the samples of the pairs of a soak night; {} for any other night."""
-    pairs: dict[tuple[str, int, int], dict[str, Sequence[gate.Sample] | None]] = {}
+    """Return by query the samples of the pairs of soak nights; {} for any other nights.
+
+    Pairs of earlier nights come first, as in `rows`.
+    """
+    pairs: dict[tuple[str, str, int, int], dict[str, Sequence[gate.Sample] | None]] = {}
     for row in rows:
         samples = row.ageing if row.ok else None
-        pairs.setdefault((row.query, row.stage, row.number), {})[row.arm] = samples
+        pair = (row.query, row.night_id, row.stage, row.number)
+        pairs.setdefault(pair, {})[row.arm] = samples
     by_query: dict[str, tuple[gate.Aged, ...]] = {}
-    for (query, stage, number), by_arm in sorted(pairs.items()):
+    for (query, _, stage, number), by_arm in pairs.items():
         candidate, baseline = map(by_arm.get, arms)
         if candidate or baseline:
-            pair = gate.Aged(stage, number, candidate, baseline)
-            by_query[query] = (*by_query.get(query, ()), pair)
+            aged = gate.Aged(stage, number, candidate, baseline)
+            by_query[query] = (*by_query.get(query, ()), aged)
     return by_query
 
 

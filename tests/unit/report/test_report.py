@@ -6,6 +6,7 @@ import csv
 import json
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from nexmark.cli.app import main
 from nexmark.config import BUILD_DAG_ID
 from nexmark.evidence.night_evidence import Report, make_report
 from nexmark.evidence.query_evidence import query_evidence
-from nexmark.model import PROFILED, Value
+from nexmark.model import GROWTH, PROFILED, Value
 from nexmark.night.run_directory import ApplicationSpan, RunDirectory
 from nexmark.report.evidence_files import write_report
 from nexmark.report.rendering import standalone
@@ -24,6 +25,7 @@ from nexmark.report.table import report_text
 from nexmark.store import Store, StoreError, ValidationRecord
 from nexmark.verdict.bounds import judge
 from tests.unit.store.night_builder import (
+    OK,
     RULES,
     canary,
     paired,
@@ -247,6 +249,34 @@ class TestLines:
         what, _, after = make_report(store, made.run).lines[:3]
         assert what.startswith("NIGHT FAILED: 1 invalid (q5)")
         assert after == f"Next: fix the cause named above, then {remedy.format(run=made.run)}"
+
+    @pytest.mark.parametrize(
+        ("dag", "remedy"),
+        [
+            (BUILD_DAG_ID, "measure q5 again: nexmark build --continue '{run}'"),
+            ("nexmark_spark_4_3_0", "clear q5's tasks."),
+        ],
+    )
+    def test_what_was_not_measured_begins_again(
+        self, dag: str, remedy: str, store: Store, tmp_path: Path
+    ) -> None:
+        made = paired(queries=["q5"], directory=tmp_path, dag_id=dag)
+        store.record_night(made)
+        judge_paired(store, made.run)
+        what, _, after = make_report(store, made.run).lines[:3]
+        assert what.startswith("NIGHT FAILED: 1 missing (q5)")
+        log = "read the log of q5's failed task, put it right"
+        assert after == f"Next: {log}, then {remedy.format(run=made.run)}"
+
+    @pytest.mark.parametrize("value", [Value.SUSPECT, Value.UNDECIDED])
+    def test_a_soak_goes_on_by_its_verb(self, value: Value, store: Store, tmp_path: Path) -> None:
+        made = paired(queries=["q5"], directory=tmp_path, dag_id=BUILD_DAG_ID)
+        store.record_night(made)
+        validate(store, made.run, made.queries)
+        verdict = replace(OK, night=made.run, metric=GROWTH, value=value)
+        store.record_verdicts(made.run, [verdict])
+        after = make_report(store, made.run).lines[2]
+        assert after.endswith(f": nexmark soak --continue '{made.run}'")
 
     def test_a_green_night_has_nothing_to_do(self, store: Store) -> None:
         judged(store)

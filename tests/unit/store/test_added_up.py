@@ -11,7 +11,7 @@ import pytest
 from nexmark.model import CPU, Value
 from nexmark.store import Store
 from nexmark.verdict.left_open import ADDED_UP, still_open
-from tests.unit.store.night_builder import OK, paired, record_pair, validate
+from tests.unit.store.night_builder import OK, cpu, paired, record_pair, validate
 from tests.unit.store.store_builder import STARTED
 
 ASKED = 3
@@ -73,6 +73,17 @@ def test_nights_of_other_builds_or_confs_between_change_nothing(
     compared(store, 1, Value.UNDECIDED)
     compared(store, 2, Value.OK, **other)
     assert added(store, compared(store, 3, None)) == [11.0]
+
+
+def test_pairs_of_soaks_add_up_in_the_order_of_the_nights(store: Store) -> None:
+    for number, value in ((1, Value.SUSPECT), (2, None)):
+        run = compared(store, number, value)
+        samples = ({"batch": number, "processes": []},)
+        aged = {"measurement": cpu(10.0, ageing=samples)}
+        record_pair(store, run, "q5", ASKED + 1, candidate=aged, baseline=aged)
+    pairs = store.paired_night(run).aged["q5"]
+    seen = [[arm[0]["batch"] for arm in (pair.candidate, pair.baseline) if arm] for pair in pairs]
+    assert seen == [[1, 1], [2, 2]]
 
 
 def test_the_newest_ten_nights_add_up_at_the_most() -> None:

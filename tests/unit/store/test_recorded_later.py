@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
+from nexmark.cli import night_runner
 from nexmark.cli.app import main
 from nexmark.cluster import Lease, identify
-from nexmark.config import load
-from nexmark.model import round_group
+from nexmark.config import BUILD_DAG_ID, load
+from nexmark.model import Value, round_group
 from nexmark.night.deployments import Deployment, Deployments
 from nexmark.night.make_night import make_night
 from nexmark.night.night_plan import Night
@@ -58,16 +59,7 @@ def begin(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Night]
         monkeypatch.setenv("NEXMARK_DB", url)
         params = {"workload": "smoke", "cluster": "local", "queries": "q0,q5", "repetitions": 3}
         night = make_night(load(), "spark-4.3.0", "nexmark_spark_4_3_0", "run 1", params)
-        deployment = Deployment(
-            program="fedc",
-            **{"build": "0123", "spark_version": "4.3.0", "spark_home": "/opt/spark"},
-            **{"source": "pypi:4.3.0", "jobs": "fedc", "jobs_home": "/opt/jobs"},
-            revision="98bc0212c947",
-        )
-        deployments = Deployments(candidate=deployment)
-        night.write()
-        deployments.write(night)
-        record_night(night, deployments)
+        begin_night(night, Deployments(candidate=deployed("4.3.0", "0123")))
         run = SimpleNamespace(dag_id=night.dag_id, run_id=night.run_id)
         monkeypatch.setattr("nexmark.tasks.get_current_context", lambda: {"dag_run": run})
         for query in QUERIES:
@@ -75,6 +67,21 @@ def begin(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Night]
         return night
 
     return begun
+
+
+def deployed(version: str, build: str) -> Deployment:
+    return Deployment(
+        program="fedc",
+        **{"build": build, "spark_version": version, "spark_home": "/opt/spark"},
+        **{"source": f"pypi:{version}", "jobs": "fedc", "jobs_home": "/opt/jobs"},
+        revision="98bc0212c947",
+    )
+
+
+def begin_night(night: Night, deployments: Deployments) -> None:
+    night.write()
+    deployments.write(night)
+    record_night(night, deployments)
 
 
 def ran(night: Night, query: str) -> None:
@@ -294,6 +301,58 @@ class TestSqlite:
         with open_store(url) as store:
             assert abs((store.night(NAME).started - started).total_seconds()) < 5
             assert store.build("0123").revision == "98bc0212c947"
+
+
+class TestInterrupted:
+    """A comparison that ended between two queries goes on with the one that it has not measured."""
+
+    @pytest.fixture
+    def night(self, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
+        monkeypatch.setenv("NEXMARK_DB", f"sqlite:///{tmp_path / 'results.db'}")
+        params = {"build": "pypi:4.3.0", "against": "pypi:4.2.1", "queries": "q0,q5"}
+        params |= {"workload": "small", "cluster": "local", "repetitions": 3}
+        night = make_night(load(), "spark-4.3.0", BUILD_DAG_ID, "run 1", params)
+        baselines = dict.fromkeys(QUERIES, deployed("4.2.1", "0122"))
+        begin_night(night, Deployments(candidate=deployed("4.3.0", "0123"), baselines=baselines))
+        ran(night, "q0")
+        return night
+
+    @pytest.fixture
+    def started(self, monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, Any]]:
+        """The params of the nights that would run."""
+        params: list[Mapping[str, Any]] = []
+
+        def run_night(config: object, dag: str, engine: str, given: Mapping[str, Any]) -> int:
+            params.append(given)
+            return 0
+
+        monkeypatch.setattr(night_runner, "run_night", run_night)
+        return params
+
+    def test_what_it_has_measured_is_recorded_and_the_rest_begins(
+        self, night: Night, started: list[Mapping[str, Any]], tmp_path: Path
+    ) -> None:
+        assert main(["build", "--continue", night.name, "--queries", "q5"]) == 0
+        (params,) = started
+        assert (params["queries"], params["repetitions"]) == ("q5", 3)
+        assert (params["build"], params["against"]) == ("pypi:4.3.0", "pypi:4.2.1")
+        with open_store(f"sqlite:///{tmp_path / 'results.db'}") as store:
+            of_q0 = store.repetitions(night.name, ["q0"])
+            values = {row.query: row.value for row in store.verdicts(night.name) if row.decides}
+        assert [row.ok for row in of_q0].count(True) == 5  # of 6, as `ran` leaves them
+        assert values["q5"] == Value.MISSING
+
+    def test_while_it_runs_it_is_not_judged(
+        self,
+        night: Night,
+        started: list[Mapping[str, Any]],
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        me = identify(os.getpid())
+        night.spark_cluster.claim(Lease(night.dag_id, night.run_id, me, me))
+        assert main(["build", "--continue", night.name]) == 2
+        assert "has cluster local still; wait until it has ended" in capsys.readouterr().err
+        assert started == []
 
 
 class TestItself:
