@@ -142,8 +142,13 @@ class Gate(Model):
         return self.model_copy(update={"rounds": (pairs,), "pursue_z": ()})
 
     def for_comparison(self) -> "Gate":
-        """Return the gate of a comparison that a person asks for: a build on demand, a sign-off."""
-        return self.model_copy(update=dict(self.comparison))
+        """Return the gate of a comparison that a person asks for: a build on demand, a sign-off.
+
+        It has no budget but the one that the person gives: the night's budget is there so that
+        the next night finds its cluster free.
+        """
+        no_budget = {"budget_minutes": None, "ends_by": None}
+        return self.model_copy(update={**dict(self.comparison), **no_budget})
 
     def bound(self, query: str, workload: str) -> float:
         """Return the bound for `query`: its own, else the workload's, else the default."""

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from datetime import date
+from datetime import date, datetime
 from functools import partial
 from typing import Annotated, TypeAlias, TypeVar
 
@@ -157,6 +157,15 @@ class Engine(Model):
     def dag_id(self) -> str:
         """The id of this engine's DAG, e.g. `nexmark_spark_4_3_0`."""
         return "nexmark_" + re.sub(r"[^a-z0-9]", "_", self.name)
+
+    def next_start(self, after: datetime) -> datetime | None:
+        """Return when its next scheduled night begins after a moment (UTC); None without any."""
+        if self.schedule is None:
+            return None
+        from croniter import croniter
+
+        start: datetime = croniter(self.schedule, after).get_next(datetime)
+        return start
 
 
 def pick(section: str, name: str, known: Mapping[str, _T]) -> _T:

@@ -19,6 +19,7 @@ from nexmark.night.night_budget import budget_line, deadline_of
 from nexmark.night.night_kafka import kafka_problem
 from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import say
+from nexmark.night.shared_cluster import answers_line
 from nexmark.people import process_user
 from nexmark.recording.night_records import results
 from nexmark.secrets import load_key, shown_confs
@@ -47,7 +48,8 @@ def prepare_night(engine: str, params: Mapping[str, object]) -> None:
     make_home()
     try:
         results().close()  # StoreError for a database that cannot be opened
-        night = make_night(load(), engine, run.dag_id, run.run_id, params)
+        config = load()
+        night = make_night(config, engine, run.dag_id, run.run_id, params)
         night = with_snapshot(night, params, run.logical_date)
         night = with_baselines(night)
         deadline = deadline_of(night.gate, datetime.now(UTC))
@@ -70,6 +72,8 @@ def prepare_night(engine: str, params: Mapping[str, object]) -> None:
     with failing(NexmarkError, exceptions.AirflowFailException):
         night.write()
     for line in _described(night):
+        say(line)
+    if line := answers_line(night, config, datetime.now(UTC)):
         say(line)
 
 

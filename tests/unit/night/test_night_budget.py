@@ -54,8 +54,24 @@ def measured(night: Night, **changes: Any) -> Night:
 def test_the_earlier_of_both_limits_ends_a_night(
     rules: dict[str, Any], minutes: int | None
 ) -> None:
-    end = deadline_of(load().gate.model_copy(update=rules), BEGINS)
+    gate = load().gate.model_copy(update={"budget_minutes": None, **rules})
+    end = deadline_of(gate, BEGINS)
     assert end == (None if minutes is None else BEGINS + timedelta(minutes=minutes))
+
+
+def test_a_comparison_has_only_the_budget_that_it_is_given(night: Night) -> None:
+    config = load()
+    gate = config.gate.model_copy(update={"budget_minutes": 140.0, "ends_by": "06:30"})
+    limited = config.model_copy(update={"gate": gate})
+    asked: dict[str, Any] = {"workload": "nightly", "queries": "q0"}
+
+    def end(**params: Any) -> datetime | None:
+        made = make_night(limited, "spark-4.3.0", "nexmark", "run", {**asked, **params})
+        return deadline_of(made.gate, BEGINS)
+
+    assert end() == BEGINS + timedelta(minutes=140)
+    assert end(against="pypi:4.2.1") is None
+    assert end(against="pypi:4.2.1", budget_minutes=20) == BEGINS + timedelta(minutes=20)
 
 
 def test_the_most_urgent_queries_get_the_time_that_is_left(night: Night) -> None:
