@@ -134,6 +134,14 @@ def test_run_over_the_boundary_events_follows(tmp_path: Path) -> None:
     assert (after.query, after.result, after.boundary) == (options.query, None, None)
 
 
+@pytest.mark.parametrize(("query", "has_one"), [("q5", True), ("q12", False)])
+def test_rows_that_differ_from_run_to_run_have_no_digest(
+    tmp_path: Path, query: str, has_one: bool
+) -> None:
+    """Else repetitions of q12, whose windows are of the clock, would be wrong in every night."""
+    assert parse(arguments(tmp_path, query=query)).digest is has_one
+
+
 def test_a_topic_and_its_brokers(tmp_path: Path) -> None:
     servers = "a.b-c:9092,10.0.0.1:1,[::1]:65535"
     given = arguments(tmp_path, source="kafka:a.b_c-1", bootstrap_servers=servers, events=None)
