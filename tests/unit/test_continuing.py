@@ -117,6 +117,15 @@ def test_a_soak_goes_on_with_the_batches_that_it_had(
     assert again.workload == workload  # else its pairs would not be counted with the others
 
 
+def test_what_a_soak_compared_with_another_build_goes_on_by_its_verb(
+    ran: Ran, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = night(q5=Value.SUSPECT, q7=Value.SUSPECT)
+    assert main(["soak", "--continue", run]) == 0
+    assert f"nexmark soak --continue '{run}' --queries q7" in capsys.readouterr().out
+    assert ran[0][2]["queries"] == "q5"
+
+
 def test_batches_of_a_soak_are_kept(ran: Ran, capsys: pytest.CaptureFixture[str]) -> None:
     run = night(q5=Value.SUSPECT)
     assert main(["soak", "--continue", run, "--batches", "500"]) != 0

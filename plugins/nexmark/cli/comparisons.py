@@ -5,7 +5,7 @@ An earlier one left queries undecided, or was interrupted before it had measured
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import typer
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from nexmark.store.table_rows import NightRow
     from nexmark.verdict.verdict import Verdict
 
+Verb: TypeAlias = Literal["build", "soak"]
+"""The verbs that run a comparison."""
 _MAY_CHANGE = frozenset({"engine", "continued", "pairs", "minutes", "until", "queries"})
 """The options that --continue does not take from the run."""
 
 
-def compare(
-    verb: Literal["build", "soak"], config: Config, engine: str, params: Mapping[str, Any]
-) -> int:
+def compare(verb: Verb, config: Config, engine: str, params: Mapping[str, Any]) -> int:
     """Run a night of the DAG of builds on demand; say how to go on if it is interrupted.
 
     Args:
@@ -47,7 +47,7 @@ def compare(
 
 
 def go_on(
-    verb: Literal["build", "soak"],
+    verb: Verb,
     run: str,
     config: Config,
     options: Mapping[str, Any],
@@ -62,7 +62,7 @@ def go_on(
         options: The options of the command.
         given: Params of the new run.
     """
-    engine, params = _undecided(run, config, options)
+    engine, params = _undecided(verb, run, config, options)
     if not params:
         show_line(f"{run}: every query is decided; there is nothing to go on with")
         return 0
@@ -70,13 +70,16 @@ def go_on(
     return compare(verb, config, engine, {**params, **(given or {})})
 
 
-def _undecided(run: str, config: Config, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def _undecided(
+    verb: Verb, run: str, config: Config, options: Mapping[str, Any]
+) -> tuple[str, dict[str, Any]]:
     """Return the engine of a run, and the params of a run that goes on with it.
 
     {} where each query is decided. A night may have compared its queries with several builds; the
     params are for the first of them, and what is left for another command is said.
 
     Args:
+        verb: The verb of the command.
         run: The name of the run, or latest.
         config: The configuration.
         options: The options of the command.
@@ -100,13 +103,13 @@ def _undecided(run: str, config: Config, options: Mapping[str, Any]) -> tuple[st
         if decided := [query for query in asked if query not in undecided]:
             problem = f"{night.id} left {', '.join(undecided) or 'no query'} undecided"
             raise typer.BadParameter(f"--queries: {problem}; leave out {', '.join(decided)}")
-        open_ = {query: build for query in asked or undecided if (build := undecided[query])}
+        open_ = {query: undecided[query] for query in asked or undecided}
         if not open_:
             return night.engine, {}
         baseline = next(iter(open_.values()))
         queries = [query for query, build in open_.items() if build == baseline]
         if others := [query for query in open_ if query not in queries]:
-            command = f"nexmark build --continue '{night.id}' --queries {','.join(others)}"
+            command = f"nexmark {verb} --continue '{night.id}' --queries {','.join(others)}"
             show_line(f"{', '.join(others)}: compared with another build; go on with {command}")
         return night.engine, {
             "build": store.build(night.build_id).source,

@@ -46,6 +46,16 @@ class Gate:
         return 1.1
 
 
+by_dag = pytest.mark.parametrize(
+    ("dag", "remedy"),
+    [
+        (BUILD_DAG_ID, "measure q5 again: nexmark build --continue '{run}'"),
+        ("nexmark_spark_4_3_0", "clear q5's tasks."),
+    ],
+)
+"""How a query begins again that a night of a DAG could not measure."""
+
+
 def judged(store: Store, number: int = 1, figure: float = 10.0, **wrong: str) -> Report:
     """Record a night of q0 and q5, judge it, report it."""
     run = record(store, night(number), figure, **wrong)
@@ -228,13 +238,7 @@ class TestLines:
         assert what.startswith("NIGHT FAILED: 1 suspect (q5); ")
         assert after == f"Next: measure q5 again: nexmark build --continue '{made.run}'"
 
-    @pytest.mark.parametrize(
-        ("dag", "remedy"),
-        [
-            (BUILD_DAG_ID, "measure q5 again: nexmark build --continue '{run}'"),
-            ("nexmark_spark_4_3_0", "clear q5's tasks."),
-        ],
-    )
+    @by_dag
     def test_what_a_broken_host_made_invalid_is_measured_again(
         self, dag: str, remedy: str, store: Store, tmp_path: Path
     ) -> None:
@@ -250,13 +254,7 @@ class TestLines:
         assert what.startswith("NIGHT FAILED: 1 invalid (q5)")
         assert after == f"Next: fix the cause named above, then {remedy.format(run=made.run)}"
 
-    @pytest.mark.parametrize(
-        ("dag", "remedy"),
-        [
-            (BUILD_DAG_ID, "measure q5 again: nexmark build --continue '{run}'"),
-            ("nexmark_spark_4_3_0", "clear q5's tasks."),
-        ],
-    )
+    @by_dag
     def test_what_was_not_measured_begins_again(
         self, dag: str, remedy: str, store: Store, tmp_path: Path
     ) -> None:
