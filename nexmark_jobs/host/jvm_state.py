@@ -32,6 +32,7 @@ import signal
 import socket
 import time
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,7 @@ class JvmError(Exception):
 
 
 def main(request: dict[str, Any]) -> dict[str, Any]:
-    """Measure the JVMs of an application, and count the files in directories."""
+    """Measure the JVMs of an application at the same time, and count the files in directories."""
     app, driver = request.get("app"), request.get("driver")
     jvms = []
     for pid in sorted(int(path.name) for path in _PROC.iterdir() if path.name.isdecimal()):
@@ -77,18 +78,28 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
             jvms.append(("executor", _after(words, b"--executor-id"), pid))
         elif driver and _DRIVER in words and driver.encode() in words:
             jvms.append(("driver", "driver", pid))
+    pids = [pid for _, _, pid in jvms]
+    before = {pid: _cpu_s(pid) for pid in pids}
+    with ThreadPoolExecutor(max_workers=max(1, len(pids))) as pool:
+        list(pool.map(_collect, pids))
+        time.sleep(_SETTLE_S)  # Spark cleans up what the collection has found, and so frees more
+        held = list(pool.map(measured, pids))
     directories = request.get("directories", {})
     return {
-        "processes": [{"role": role, "name": name, **measured(pid)} for role, name, pid in jvms],
+        "processes": [
+            {"role": role, "name": name, "pid": pid, "cpu_s": [before[pid], _cpu_s(pid)], **by_it}
+            for (role, name, pid), by_it in zip(jvms, held, strict=True)
+        ],
         "directories": {name: counted(Path(path)) for name, path in directories.items()},
     }
 
 
-def measured(pid: int) -> dict[str, Any]:
-    """Return what a JVM holds; JvmError if it does not answer."""
-    before = _cpu_s(pid)
+def _collect(pid: int) -> None:
     ask(pid, "GC.run")
-    time.sleep(_SETTLE_S)  # Spark cleans up what the collection has found, and so frees more
+
+
+def measured(pid: int) -> dict[str, Any]:
+    """Return what a JVM holds after a full collection; JvmError if it does not answer."""
     heap, classes = histogram(ask(pid, "GC.class_histogram"))
     layout = ask(pid, "GC.heap_info")
     metaspace, code = _METASPACE.search(layout), _CODE.findall(ask(pid, "Compiler.codecache"))
@@ -98,8 +109,6 @@ def measured(pid: int) -> dict[str, Any]:
     threads = _counts(_thread_name(path) for path in (place / "task").iterdir())
     files = _counts(_file_place(path) for path in (place / "fd").iterdir())
     return {
-        "pid": pid,
-        "cpu_s": [before, _cpu_s(pid)],
         "heap_bytes": heap,
         "classes": classes,
         "metaspace_bytes": 1024 * int(metaspace[1]) if metaspace else None,

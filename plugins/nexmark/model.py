@@ -477,7 +477,15 @@ _KNOWN = (
         waits=False,
         judged=False,
     ),
-    Metric(BATCH_CPU, "CPU-s per batch", "CPU s/batch", positive=True, waits=False),
+    Metric(
+        BATCH_CPU,
+        "CPU-s per batch",
+        "CPU s/batch",
+        decimals=3,
+        tabled=True,
+        positive=True,
+        waits=False,
+    ),
 )
 METRICS: dict[str, Metric] = {one.name: one for one in _KNOWN}
 """All metrics, by name; those that decide come first."""

@@ -5,7 +5,6 @@ They measure a job over files of a person's own.
 
 from __future__ import annotations
 
-import shlex
 import subprocess
 import sys
 import time
@@ -17,40 +16,19 @@ from nexmark.airflow_site.api import TOKEN
 from nexmark.engines import Build
 from nexmark.store import open_store
 from tests.airflow_site import START_S, Airflow
-from tests.git_repository import GitRepository
 from tests.nights.files_job import JOB, write_job
 from tests.nights.orders_job import write_jobs
 from tests.site import ENGINE, NIGHT_TIMEOUT_S, Site
+from tests.slower_commits import BUILD_COMMAND, slower_commits
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.long]
 
 PAIRS = 3
-SUBMIT = "org.apache.spark.deploy.SparkSubmit"
-#: Repacks a build as the one of a commit: with a conf that makes it slow, where the commit says so.
-REPACK = """
-set -e
-cp -rl GOOD/. "$NEXMARK_BUILD" || cp -r GOOD/. "$NEXMARK_BUILD"
-echo "$NEXMARK_COMMIT" > "$NEXMARK_BUILD/NAME"
-test -f interpreted || exit 0
-conf="--conf spark.executor.extraJavaOptions=-Xint"
-sed "s/SUBMIT/& $conf/" GOOD/bin/spark-submit > spark-submit
-grep -q -- "$conf" spark-submit
-chmod +x spark-submit
-mv -f spark-submit "$NEXMARK_BUILD/bin/spark-submit"
-"""
 
 
 @pytest.fixture(scope="module")
 def commits(site: Site, engine_build: Callable[[str], Build]) -> list[str]:
-    """Three commits of a repository; the last two have executors that run without the compiler."""
-    repository = GitRepository.make(site.home.parent / "clone")
-    good = shlex.quote(str(engine_build(ENGINE).spark_home))
-    script = REPACK.replace("GOOD", good).replace("SUBMIT", SUBMIT)
-    return [
-        repository.commit("Begin", {"build.sh": script}),
-        repository.commit("Compile nothing", {"interpreted": "yes"}),
-        repository.commit("Write docs", {"README.md": "docs"}),
-    ]
+    return slower_commits(site.home.parent / "clone", engine_build(ENGINE))
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +53,7 @@ def search(airflow: Airflow, site: Site, commits: list[str], job: str, results: 
         assert time.monotonic() < deadline, "Airflow has not read the DAG again"
         time.sleep(2)
     command = [sys.executable, "-m", "nexmark.cli", "bisect", "--query", job, "--engine", ENGINE]
-    command += ["--repo", str(site.home.parent / "clone"), "--build-command", "sh build.sh"]
+    command += ["--repo", str(site.home.parent / "clone"), "--build-command", BUILD_COMMAND]
     command += ["--good", commits[0], "--bad", "main"]
     command += ["--workload", "tiny", "--cluster", "local", "--repetitions", str(PAIRS)]
     command += ["--airflow", f"http://127.0.0.1:{airflow.port}"]
@@ -93,7 +71,7 @@ def search(airflow: Airflow, site: Site, commits: list[str], job: str, results: 
 def test_the_first_bad_commit_is_found(search: str, commits: list[str]) -> None:
     print(search)
     last = search.splitlines()[-1]
-    assert last.startswith(f"first bad commit: {commits[1][:12]} Compile nothing, with 9")
+    assert last.startswith(f"first bad commit: {commits[1][:12]} Compile late, with 9")
     assert f"{JOB} is " in last
     assert "slower" in last
 

@@ -144,11 +144,13 @@ def _left(store: "Store", night: "NightRow") -> dict[str, "Verdict"]:
 
 def _batches_of_soak(night: "NightRow", config: Config) -> dict[str, int]:
     """Return the param for the batches of a soak, if it had not those that its workload says."""
+    from nexmark.evidence.explaining import batches_of
+
     workload = pick("workload", night.workload, config.workloads)
     usual, ran = workload.model_dump(mode="json"), night.workload_spec
     if workload.soak is None or all(ran.get(key) == usual[key] for key in ("events", "sizes")):
         return {}
-    return {"batches": ran["events"] // ran["rows_per_batch"]}
+    return {"batches": batches_of(night)}
 
 
 def _first_round(night: "NightRow", undecided: "Sequence[Verdict]") -> int:

@@ -16,7 +16,7 @@ import typer
 from nexmark.cli import shared_options as option
 from nexmark.cli.acceptance import TIME, Limit, place, queries
 from nexmark.errors import ConfigError, NexmarkError
-from nexmark.model import SUITE, Value, query_name
+from nexmark.model import GROWTH, SUITE, Value, query_name
 from nexmark.terminal import columns, sentences
 
 if TYPE_CHECKING:
@@ -148,13 +148,18 @@ def _series(point: "RatioPoint") -> tuple[str, ...]:
     fresh = f"+{verdict.fresh_pairs}" if verdict.fresh_pairs else ""
     accepted = " (accepted)" if verdict.acceptance is not None else ""
     known = verdict.lo is not None and verdict.hi is not None
+    ratio = "-" if verdict.ratio is None else f"{verdict.ratio:.3f}"
+    interval = f"{verdict.lo:.3f} to {verdict.hi:.3f}" if known else "-"
+    if verdict.metric == GROWTH and verdict.candidate is not None:
+        ratio = f"{verdict.candidate:.2f} times the limit"
+        interval = "-" if verdict.baseline is None else f"baseline {verdict.baseline:.2f}"
     return (
         f"{point.started:{TIME}}",
         point.build_name,
         "itself" if point.baseline == verdict.build else point.baseline_name or "-",
-        "-" if verdict.ratio is None else f"{verdict.ratio:.3f}",
-        f"{verdict.lo:.3f} to {verdict.hi:.3f}" if known else "-",
-        "-" if verdict.ratio is None else f"{verdict.pairs}{fresh}",
+        ratio,
+        interval,
+        "-" if ratio == "-" else f"{verdict.pairs}{fresh}",
         verdict.value + accepted,
     )
 

@@ -46,7 +46,7 @@ _CALL_S = 30
 _END_GRACE_S = 10
 _DESCRIBE_S = 40
 _CANARY_S = 60
-_HOLD_S = 90
+_JVM_STATE_S = 90
 
 #: A host counts as dead after this; Spark's 60 s would be most of a repetition.
 _DAEMON_CONFS = base.DAEMON_CONFS | {"spark.worker.timeout": "30"}
@@ -280,7 +280,7 @@ class RemoteCluster(SparkCluster):
         """Return what the driver holds on this machine, and the executors on the hosts."""
         local = {base.LOCAL_DIRECTORIES: self.local}
         request = {"app": application, "driver": None, "directories": local}
-        hosts = self._on_hosts(lambda host: host.call(jvm_state, request, timeout_s=_HOLD_S))
+        hosts = self._on_hosts(lambda host: host.call(jvm_state, request, timeout_s=_JVM_STATE_S))
         here = self._hold_here(None, driver, places)
         return {**hosts, **{f"{name} (driver)": answer for name, answer in here.items()}}
 

@@ -13,7 +13,8 @@ class AgedLine:
     """A figure of an arm over the batch number, the median of its repetitions.
 
     ``growths`` has the growth of each repetition in 1,000 batches after the warm-up, with its 95 %
-    interval, in ``growth_unit``; an arm has them in the order of the pairs. ``limited``:
+    interval, in ``growth_unit``; an arm has them in the order of the pairs. ``parts`` are what grew
+    most in the last repetition: name, growth in ``unit``, share of all growth. ``limited``:
     ``soak_growth`` has a limit for it.
     """
 
@@ -24,6 +25,7 @@ class AgedLine:
     arm: str
     points: tuple[tuple[int, float], ...]
     growths: tuple[tuple[float, float, float], ...]
+    parts: tuple[tuple[str, float, float], ...] = ()
 
 
 def aged_lines(rows: Iterable[RepetitionRow]) -> list[AgedLine]:
@@ -31,12 +33,12 @@ def aged_lines(rows: Iterable[RepetitionRow]) -> list[AgedLine]:
     counting = [row for row in rows if row.counts and row.ageing and row.arm in ARMS]
     if not counting:
         return []
-    from nexmark.verdict.growth import CPU_OF_BATCH, Line, growth_of, lines_of
+    from nexmark.verdict.growth import Line, growth_of, lines_of, parts_that_grew
 
-    lines: dict[tuple[str, str], list[tuple[Line, int]]] = {}
+    lines: dict[tuple[str, str], list[tuple[Line, RepetitionRow]]] = {}
     for row in counting:
         for line in lines_of(row.ageing or ()):
-            lines.setdefault((line.name, row.arm), []).append((line, row.warmup_batches or 0))
+            lines.setdefault((line.name, row.arm), []).append((line, row))
     names = list(dict.fromkeys(name for name, _ in lines))
     aged = []
     for name in names:
@@ -47,14 +49,14 @@ def aged_lines(rows: Iterable[RepetitionRow]) -> list[AgedLine]:
             points = [
                 point for line, _ in of_arm for point in zip(line.batches, line.values, strict=True)
             ]
-            growths = [growth_of(line, warmup) for line, warmup in of_arm]
-            first = of_arm[0][0]
-            unit = first.held.unit
+            growths = [growth_of(line, row.warmup_batches or 0) for line, row in of_arm]
+            first, (last, row) = of_arm[0][0], of_arm[-1]
+            parts = parts_that_grew(row.ageing or (), last, row.warmup_batches or 0)
             aged.append(
                 AgedLine(
                     name=name,
-                    unit=unit,
-                    growth_unit="%" if first.held is CPU_OF_BATCH else unit,
+                    unit=first.held.unit,
+                    growth_unit=first.held.growth_unit,
                     limited=bool(first.held.limit),
                     arm=arm,
                     points=tuple(
@@ -62,6 +64,7 @@ def aged_lines(rows: Iterable[RepetitionRow]) -> list[AgedLine]:
                         for batch, same in sorted(grouped(points, lambda each: each[0]).items())
                     ),
                     growths=tuple((each.slope, each.lo, each.hi) for each in growths if each),
+                    parts=tuple((part.name, part.grown, part.share) for part in parts),
                 )
             )
     return aged

@@ -15,10 +15,24 @@ from nexmark.attribution.differences import (
     usual,
 )
 from nexmark.attribution.explained import Attribution, CostChange, Observed, Plan, words
+from nexmark.config.workload_models import WorkloadKind
 from nexmark.evidence.night_rows import NightRows
 from nexmark.evidence.pairs import arms_of
 from nexmark.evidence.rows import Row
-from nexmark.model import ARMS, CANDIDATE_JOB, CPU, MIN_PAIRS, SUITE, WALL, Arm, Mode, grouped
+from nexmark.model import (
+    ARMS,
+    CANDIDATE_JOB,
+    CPU,
+    CPU_METRICS,
+    LOOKS_CHANGED,
+    MIN_PAIRS,
+    SUITE,
+    WALL,
+    Arm,
+    Mode,
+    Value,
+    grouped,
+)
 from nexmark.secrets import shown as hidden
 from nexmark.secrets import without_secrets
 from nexmark.store import Store
@@ -174,7 +188,7 @@ def attributions(store: Store, stored: NightRows, queries: Iterable[str]) -> dic
 def attribution_lines(store: Store, stored: NightRows, rows: Sequence[Row]) -> list[str]:
     """Return a line on each of the first red queries.
 
-    One more line names the queries that are not red, but whose plans have other operators.
+    More lines name the queries that are not red, but whose plans have other operators.
     """
     red = [row.query for row in rows if row.red and row.ratio]
     lines = [
@@ -183,12 +197,21 @@ def attribution_lines(store: Store, stored: NightRows, rows: Sequence[Row]) -> l
         if (why := words(one))
     ]
     arms = arms_of(stored.repetitions)
-    quiet = [row.query for row in rows if not row.red]
-    measured = [query for query in quiet if query in arms]
-    if changed := [query for query in measured if arms[query].plan is PlanState.CHANGED]:
-        names = ", ".join(changed)
-        lines.append(f"Plan: other operators than the baseline's, same speed: {names}.")
+    measured = [row for row in rows if not row.red and row.query in arms]
+    changed = [row for row in measured if arms[row.query].plan is PlanState.CHANGED]
+    for speed, of_speed in sorted(grouped(changed, _speed).items()):
+        names = ", ".join(row.query for row in of_speed)
+        lines.append(f"Plan: other operators than the baseline's, {speed}: {names}.")
     return lines
+
+
+def _speed(row: Row) -> str:
+    """Return in words what the verdict on a query says of its speed."""
+    if row.metric not in CPU_METRICS:
+        return "speed not judged"
+    if row.value in LOOKS_CHANGED:
+        return "faster" if (row.ratio or 1.0) < 1 else "slower"
+    return "same speed" if row.value in (Value.OK, Value.WATCH) else "speed not decided"
 
 
 def plans_of(store: Store, rows: Sequence[RepetitionRow], arms: ComparedArms) -> PlansCompared:
@@ -321,9 +344,14 @@ def reproduce(store: Store, stored: NightRows, query: str) -> str:
         "--cluster": night.cluster,
         "--engine": night.engine,
     }
-    if night.repetitions >= MIN_PAIRS or not options["--against"]:
+    verb = "build"
+    if night.workload_spec.get("kind") == WorkloadKind.SOAK:
+        verb, options["--mode"] = "soak", ""
+        if not night.workload_spec.get("sizes"):  # --batches has taken their place
+            options["--batches"] = str(batches_of(night))
+    elif night.repetitions >= MIN_PAIRS or not options["--against"]:
         options["--repetitions"] = str(night.repetitions)
-    words = ["nexmark", "build"]
+    words = ["nexmark", verb]
     for name, value in options.items():
         words += [name, without_secrets(value)] if value else []
     for key, value in (night.candidate_conf or {}).items():
@@ -334,6 +362,12 @@ def reproduce(store: Store, stored: NightRows, query: str) -> str:
     if any(row.red and row.query == query for row in stored.compatibility):
         words.append("--compatibility")
     return shlex.join(words)
+
+
+def batches_of(night: NightRow) -> int:
+    """Return the number of batches that a repetition of a night has."""
+    spec = night.workload_spec
+    return int(str(spec["events"])) // int(str(spec["rows_per_batch"]))
 
 
 def _against(store: Store, night: NightRow, query: str) -> str:

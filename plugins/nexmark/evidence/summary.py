@@ -141,7 +141,7 @@ def _what(night: NightRow, rows: Sequence[Row], suite: Verdict | None) -> str:
         with_value = [row for row in _with(rows, value) if not row.accepted]
         if with_value:
             named = "" if value in COUNTED else f" ({_names(with_value)})"
-            parts.append(f"{len(with_value)} {value.counted}{named}")
+            parts.append(f"{len(with_value)} {_counted(value, with_value)}{named}")
     if fewer := _on_fewer_pairs(night, rows):
         parts.append(f"{len(fewer)} with repetitions that failed ({_names(fewer)})")
     ratios = [row.ratio for row in rows if row.ratio]
@@ -152,6 +152,12 @@ def _what(night: NightRow, rows: Sequence[Row], suite: Verdict | None) -> str:
         metric = metric_of(next(row.metric for row in rows if row.ratio))
         parts.append(f"{metric.short} {mean:.3f} of the baseline (geometric mean of {len(ratios)})")
     return f"NIGHT {'FAILED' if failed(rows, suite) else 'OK'}: {'; '.join(parts)}."
+
+
+def _counted(value: Value, rows: Sequence[Row]) -> str:
+    """Return what follows the number of queries with a value."""
+    grow = value is Value.REGRESSION and all(row.metric == GROWTH for row in rows)
+    return "growing" if grow else value.counted
 
 
 def _baselines(night: NightRow, names: Mapping[str, str]) -> list[str]:

@@ -13,7 +13,7 @@ from nexmark.evidence.pairs import BatchMedian, CpuCurve, PairOfRuns
 from nexmark.evidence.query_evidence import QueryEvidence
 from nexmark.evidence.query_over_time import BuildOverNights, QueryOverTime
 from nexmark.evidence.rows import ArmLatency
-from nexmark.model import ARMS, FIRST_ROUND, Metric, Value, grouped, metric_of
+from nexmark.model import ARMS, FIRST_ROUND, GROWTH, Metric, Value, grouped, metric_of
 from nexmark.report import vega_lite as vega
 from nexmark.report.rendering import build_labels, count, moment
 from nexmark.report.vega_lite import Axis, Chart
@@ -62,7 +62,7 @@ def night_charts(night: NightEvidence) -> list[Chart]:
 def query_charts(evidence: QueryEvidence) -> list[Chart]:
     """Return the charts of the pairs, latencies and history of a query, as far as there are any."""
     charts = []
-    if any(pair.ratio for pair in evidence.pairs):
+    if evidence.metric.name != GROWTH and any(pair.ratio for pair in evidence.pairs):
         charts.append(pairs_chart(evidence.pairs, evidence.metric, evidence.verdict))
         charts.append(arms_chart(evidence.pairs, evidence.metric))
     if evidence.latencies:
@@ -90,6 +90,11 @@ def _says_something(lines: Sequence[AgedLine]) -> bool:
     return lines[0].limited or len({value for line in lines for _, value in line.points}) > 1
 
 
+def _part_words(part: tuple[str, float, float]) -> str:
+    name, grown, share = part
+    return f"{name} {grown:+,.2f} ({100 * share:.0f} %)"
+
+
 def ageing_chart(lines: Sequence[AgedLine]) -> Chart:
     """Return the chart of one figure of both arms of a soak over the batch number."""
     title, unit = lines[0].name[:1].upper() + lines[0].name[1:], lines[0].unit
@@ -104,10 +109,17 @@ def ageing_chart(lines: Sequence[AgedLine]) -> Chart:
         for slope, lo, hi in line.growths
     ]
     said = "; ".join(growths) or "too few samples after the warm-up"
+    parts = [
+        f"Most of it in the {line.arm}: {', '.join(map(_part_words, line.parts))}."
+        for line in lines
+        if line.parts
+    ]
     vertical = Axis("value", f"{title}, {unit}" if unit else title)
     return Chart(
         title,
-        f"Between batches, the median of an arm. Growth in 1,000 batches: {said}.",
+        " ".join(
+            [f"Between batches, the median of an arm. Growth in 1,000 batches: {said}.", *parts]
+        ),
         vega.lines(points, _BATCH, vertical, dots=True),
         ("arm", "batch", unit or "number"),
         tuple(tuple(point.values()) for point in points),

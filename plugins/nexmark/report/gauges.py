@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from nexmark.evidence.night_evidence import Report
+from nexmark.model import GROWTH
 
 GRADES: Mapping[str, int] = {"steady": 0, "unsteady": 1, "broken": 2}
 """The grade of the hosts of a night as a number."""
@@ -49,6 +50,7 @@ def gauges(report: Report) -> Iterator[Gauge]:
         of_query: dict[str, float | None] = {
             "ratio": row.ratio,
             "cpu_s_per_mevent": row.cpu_s_per_mevent,
+            "growth": row.verdict.candidate if row.verdict and row.metric == GROWTH else None,
             "red": row.red,
         }
         query_tags = {**tags, "query": row.query}

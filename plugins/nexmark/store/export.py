@@ -3,7 +3,8 @@
 It exports the paired nights, too, as CSV for ``python -m nexmark.verdict --nights``, which judges
 them again. These files have measurements only, no acceptances and no settings of the gate. A query
 that is not proven right has one more pair whose value is nan, so that the replay finds it INVALID,
-too. A missing repetition has no row. A night from which the gate does not learn has 0 in the column
+too. A missing repetition has no row. A soak night has the figures of its samples, too, by which its
+growth is judged. A night from which the gate does not learn has 0 in the column
 ``teaches``. A night whose raw rows were deleted is left out.
 """
 
@@ -23,11 +24,12 @@ from sqlalchemy.orm import Session
 from nexmark.config.paths import safe_name
 from nexmark.home import whole_directory
 from nexmark.measure.cpu_series import unpack
-from nexmark.model import CANARY, CPU, FIRST_ROUND, Arm, Mode, grouped
+from nexmark.model import ARMS, CANARY, CPU, FIRST_ROUND, Arm, Mode, Status, grouped
 from nexmark.store.gate_rows import read_night
 from nexmark.store.store_error import StoreError
 from nexmark.store.table_base import Base, Utc
 from nexmark.store.table_rows import CanaryRow, NightRow, RepetitionRow, SeriesRow
+from nexmark.verdict.aged_rows import named_figures
 from nexmark.verdict.measured_night import Measured, MeasuredNight
 from nexmark.verdict.stored_nights import COLUMNS, OPTIONAL
 
@@ -98,6 +100,9 @@ def rows_of(session: Session, night: NightRow) -> Iterator[_CsvRow]:
             "arm": figure.arm,
             "value": repr(float(figure.value)),
         }
+    for aged in _figures_of_samples(session, night):
+        baseline = judged.baseline.get(str(aged["query"]), "")
+        yield {**of_night, **plan, "baseline": baseline, "warmup": judged.warmup, **aged}
     for reading in _canaries(session, night.id):
         yield {**of_night, **reading}
 
@@ -129,6 +134,26 @@ def _wrong(night: MeasuredNight) -> Iterator[_Figure]:
         for one in measured.get(query) or [Measured(query, CPU, ())]:
             number = 1 + max((pair.number for pair in one.pairs), default=0)
             yield _Figure(one, FIRST_ROUND, number, Arm.CANDIDATE, math.nan)
+
+
+def _figures_of_samples(session: Session, night: NightRow) -> Iterator[_CsvRow]:
+    """Return the figures of the samples of a soak night."""
+    row = RepetitionRow
+    wanted = select(row.query, row.stage, row.number, row.arm, row.ageing)
+    wanted = wanted.where(row.night_id == night.id, row.status == Status.OK)
+    wanted = wanted.where(row.arm.in_(ARMS), row.ageing.is_not(None))
+    for query, stage, pair, arm, samples in session.execute(wanted.order_by(row.id)):
+        for sample in samples or ():
+            for metric, value in named_figures(sample):
+                yield {
+                    "query": query,
+                    "metric": metric,
+                    "stage": stage,
+                    "pair": pair,
+                    "arm": arm,
+                    "batch": sample["batch"],
+                    "value": repr(value),
+                }
 
 
 def _canaries(session: Session, run: str) -> Iterator[_CsvRow]:

@@ -7,7 +7,7 @@ missing, with the reason.
 """
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import Select, select
@@ -42,7 +42,7 @@ from nexmark.store.table_rows import (
 )
 from nexmark.store.verdict_rows import by_newest_gate, select_verdicts, verdict_of
 from nexmark.verdict import measured_night as gate
-from nexmark.verdict.left_open import ADDED_UP, family_of, still_open
+from nexmark.verdict.left_open import LOOKED_AT, family_of, still_open
 from nexmark.verdict.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -121,18 +121,29 @@ def read_night(
         teaches=night.teaches,
         candidate=night.build_id if arms == ARMS else "",
         family=family,
-        aged=_aged([*(row for each in before.values() for row in each), *rows], arms),
+        aged=_aged(rows, before, arms),
         warmup=int(str(night.workload_spec.get("warmup_batches", 0))),
     )
 
 
-def _aged(rows: Sequence[RepetitionRow], arms: tuple[str, str]) -> dict[str, tuple[gate.Aged, ...]]:
-    """Return by query the samples of the pairs of soak nights; {} for any other nights.
+def _aged(
+    rows: Sequence[RepetitionRow],
+    before: Mapping[str, Sequence[RepetitionRow]],
+    arms: tuple[str, str],
+) -> dict[str, tuple[gate.Aged, ...]]:
+    """Return by query the samples of the pairs of a soak night; {} for any other night.
 
-    Pairs of earlier nights come first, as in `rows`.
+    Args:
+        rows: The repetitions of the night.
+        before: The right repetitions of earlier nights that left a query undecided, by query. They
+            come first, and count if the night has right repetitions of the query in both arms.
+        arms: The arm that is judged, and the arm that it is compared with.
     """
+    right = {(row.query, row.arm) for row in rows if row.ok and row.ageing}
+    whole = [query for query in before if all((query, arm) in right for arm in arms)]
+    counting = [row for query in whole for row in before[query]]
     pairs: dict[tuple[str, str, int, int], dict[str, Sequence[gate.Sample] | None]] = {}
-    for row in rows:
+    for row in (*counting, *rows):
         samples = row.ageing if row.ok else None
         pair = (row.query, row.night_id, row.stage, row.number)
         pairs.setdefault(pair, {})[row.arm] = samples
@@ -161,7 +172,7 @@ def _left_open(
         .where(night.is_comparable(), NightRow.build_id == night.build_id)
         .where(NightRow.started < night.started, NightRow.rows_pruned.is_(None))
         .order_by(NightRow.started.desc(), NightRow.id.desc())
-        .limit(ADDED_UP)
+        .limit(LOOKED_AT)
     ).all()
     same_confs = [row for row in earlier_nights if row.candidate_conf == night.candidate_conf]
     values = _values(session, [row.id for row in same_confs], queries)

@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from nexmark.config import ConfigError
 from nexmark.config.load import load_gate
+from nexmark.model import GROWTH
 from nexmark.verdict.named_dates import other_order
 from nexmark.verdict.nightly import replay
 from nexmark.verdict.stored_nights import MalformedError, quoted, read_nights, write_verdicts
@@ -38,6 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         measured = {one.metric for night in nights for one in night.measured}
         for metric in {rules.paced_metric, rules.recovery_metric} & measured:
             rules = rules.model_copy(update={"metric": metric})
+        if any(night.aged for night in nights):
+            rules = rules.model_copy(update={"metric": GROWTH})
     except MalformedError as error:
         return _refuse(f"{options.nights}:{error.line}: {error}")
     except (OSError, UnicodeDecodeError) as error:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
+from typing import NamedTuple
 
 from scipy.stats import theilslopes
 
@@ -26,7 +27,7 @@ from nexmark.model import (
     Arm,
     Value,
 )
-from nexmark.verdict.eligibility import Grounds
+from nexmark.verdict.eligibility import Grounds, Steadiness
 from nexmark.verdict.measured_night import Aged, MeasuredNight, Sample
 from nexmark.verdict.verdict import Verdict
 
@@ -50,6 +51,7 @@ class Held:
         limit: the key of its limit in ``soak_growth``; '' if it is only shown.
         metric: the metric of its growth.
         parts: the key of what it is made up of.
+        relative: whether its growth is in percent of its median.
     """
 
     key: str
@@ -59,6 +61,12 @@ class Held:
     limit: str = ""
     metric: str = ""
     parts: str = ""
+    relative: bool = False
+
+    @property
+    def growth_unit(self) -> str:
+        """The unit of its growth."""
+        return "%" if self.relative else self.unit
 
 
 HELD = (
@@ -84,7 +92,9 @@ CPU_OF_BATCH = Held(
     "CPU-s",
     limit="batch_cpu_percent",
     metric=BATCH_CPU_GROWTH,
+    relative=True,
 )
+DURATION_OF_BATCH = Held("batch_ms", "duration of a batch", "ms", relative=True)
 ROLES = ("driver", "executor")
 
 
@@ -124,6 +134,7 @@ def lines_of(samples: Sequence[Sample]) -> list[Line]:
     """Return all lines of a repetition, those with a limit first."""
     lines = [_of_role(held, role, samples) for held in HELD for role in ROLES]
     lines.append(_cpu_of_batches(samples))
+    lines.append(_durations_of_batches(samples))
     directories = dict.fromkeys(name for each in samples for name in each["directories"])
     for name in directories:
         for place, (title, unit, scale) in enumerate(
@@ -165,10 +176,21 @@ def _cpu_of_batches(samples: Sequence[Sample]) -> Line:
     return _line(CPU_OF_BATCH, "", points)
 
 
+def _durations_of_batches(samples: Sequence[Sample]) -> Line:
+    """Return the duration of a batch between two samples, at the number of the batch half-way."""
+    begins = (0, *(each["batch"] for each in samples))
+    points = [
+        ((begin + each["batch"]) // 2, each["batch_ms"])
+        for begin, each in zip(begins, samples, strict=False)
+        if each.get("batch_ms")
+    ]
+    return _line(DURATION_OF_BATCH, "", points)
+
+
 def growth_of(line: Line, warmup: int) -> Slope | None:
     """Return how much a line grows after the ``warmup`` batches; None for too few points.
 
-    The CPU time of a batch grows in percent of its median.
+    What a batch takes grows in percent of its median.
     """
     kept = [
         (batch / _PER, value)
@@ -179,7 +201,7 @@ def growth_of(line: Line, warmup: int) -> Slope | None:
         return None
     batches, values = zip(*kept, strict=True)
     slope, _, lo, hi = map(float, theilslopes(values, batches, 0.95))
-    if line.held is CPU_OF_BATCH:
+    if line.held.relative:
         level = median(values)
         factor = 100 / level if level > 0 else math.nan
         slope, lo, hi = slope * factor, lo * factor, hi * factor
@@ -187,7 +209,10 @@ def growth_of(line: Line, warmup: int) -> Slope | None:
 
 
 def figures_of(samples: Sequence[Sample], warmup: int, rules: Gate) -> dict[str, float]:
-    """Return the metrics of a repetition: growths in 1,000 batches, and the cost of a batch."""
+    """Return the metrics of a repetition: growths in 1,000 batches, and the cost of a batch.
+
+    The largest growth is the largest one of what is counted: the CPU time of a batch is noisier.
+    """
     figures: dict[str, float] = {}
     worst: list[float] = []
     for line in lines_of(samples):
@@ -198,7 +223,8 @@ def figures_of(samples: Sequence[Sample], warmup: int, rules: Gate) -> dict[str,
         if growth is not None:
             name = line.held.metric
             figures[name] = max(growth.slope, figures.get(name, -math.inf))
-            worst.append(growth.slope / limit_of(line, rules))
+            if line.held is not CPU_OF_BATCH:
+                worst.append(growth.slope / limit_of(line, rules))
     return {GROWTH: max(worst), **figures} if worst else figures
 
 
@@ -209,8 +235,9 @@ def limit_of(line: Line, rules: Gate) -> float:
 
 @dataclass(frozen=True)
 class LineOfPair:
-    """One line of both arms in one pair, and its limit."""
+    """One line of both arms in one pair: the candidate's, the growth of both, and the limit."""
 
+    aged: Aged
     line: Line
     limit: float
     candidate: Slope
@@ -239,6 +266,11 @@ class LineOverPairs:
     """A line in all pairs of a query, in the order in which they were measured."""
 
     pairs: tuple[LineOfPair, ...]
+
+    @property
+    def held(self) -> Held:
+        """What is held."""
+        return self.pairs[0].line.held
 
     @property
     def shown(self) -> int:
@@ -281,8 +313,7 @@ class LineOverPairs:
 
     def words(self, arm: str) -> str:
         """Return the growth of an arm in words: +3.1 MB (2.9 to 3.3)."""
-        growth, held = self.pooled(arm), self.pairs[0].line.held
-        unit = "%" if held is CPU_OF_BATCH else held.unit
+        growth, unit = self.pooled(arm), self.held.growth_unit
         space = " " if unit else ""
         return f"{growth.slope:+.2f}{space}{unit} ({growth.lo:.2f} to {growth.hi:.2f})"
 
@@ -302,17 +333,24 @@ def over_pairs(pairs: Sequence[Aged], warmup: int, rules: Gate) -> list[LineOver
             if candidate and baseline:
                 limit = limit_of(line, rules)
                 compared.setdefault(line.name, []).append(
-                    LineOfPair(line, limit, candidate, baseline)
+                    LineOfPair(pair, line, limit, candidate, baseline)
                 )
     return [LineOverPairs(tuple(each)) for each in compared.values()]
 
 
-def parts_that_grew(samples: Sequence[Sample], line: Line, warmup: int) -> list[tuple[str, float]]:
-    """Return what grew most in a line, by the first sample after the warm-up and the last one.
+class GrownPart(NamedTuple):
+    """What a line is made up of: the name of a class, a thread or a directory of open files.
 
-    Returns:
-        The name of each class, thread or directory of open files, with its share of all growth.
+    It grew by ``grown``, in the unit of the line, which is ``share`` of all growth.
     """
+
+    name: str
+    grown: float
+    share: float
+
+
+def parts_that_grew(samples: Sequence[Sample], line: Line, warmup: int) -> list[GrownPart]:
+    """Return what grew most in a line, by the first sample after the warm-up and the last one."""
     after = [each for each in samples if each["batch"] >= warmup]
     if not line.held.parts or len(after) < _SHOWN_TWICE:
         return []
@@ -322,7 +360,11 @@ def parts_that_grew(samples: Sequence[Sample], line: Line, warmup: int) -> list[
     if total <= 0:
         return []
     ranked = sorted(by_part.items(), key=lambda each: -each[1])
-    return [(name, grown / total) for name, grown in ranked[:_NAMED] if grown > 0]
+    return [
+        GrownPart(name, line.held.scale * grown, grown / total)
+        for name, grown in ranked[:_NAMED]
+        if grown > 0
+    ]
 
 
 def _parts(sample: Sample, line: Line) -> dict[str, float]:
@@ -340,6 +382,25 @@ def _whole(sample: Sample, line: Line) -> float:
     )
 
 
+def above_since(pair: LineOfPair, warmup: int) -> int | None:
+    """Return the batch from which on a candidate is above what the limit and the baseline allow.
+
+    None if the last sample is not. What is allowed grows with the batches after the warm-up.
+    """
+    after = [
+        (batch, value)
+        for batch, value in zip(pair.line.batches, pair.line.values, strict=True)
+        if batch >= warmup
+    ]
+    (begin, level), unit = after[0], 1.0
+    if pair.line.held.relative:
+        unit = median(value for _, value in after) / 100
+    per_batch = unit * (pair.limit + max(pair.baseline.slope, 0.0)) / _PER
+    above = [value > level + per_batch * (batch - begin) for batch, value in after]
+    last = len(above) - above[::-1].index(False)  # the first sample is not above itself
+    return after[last][0] if last < len(after) else None
+
+
 def judge_growth(night: MeasuredNight, rules: Gate) -> list[Verdict]:
     """Return a verdict on each query of a soak night, by the growth of its lines with a limit."""
     grounds = Grounds(night, rules)
@@ -347,12 +408,14 @@ def judge_growth(night: MeasuredNight, rules: Gate) -> list[Verdict]:
 
 
 def growing_on(night: MeasuredNight, rules: Gate) -> list[str]:
-    """Return the queries of a soak night that another round would measure: those undecided."""
+    """Return the queries of a soak night that another round would measure, suspects first."""
     grounds = Grounds(night, rules)
+    values = {query: _judged(query, grounds).value for query in night.expected}
     return [
         query
-        for query in night.expected
-        if _judged(query, grounds).value in (Value.UNDECIDED, Value.SUSPECT)
+        for wanted in (Value.SUSPECT, Value.UNDECIDED)
+        for query, value in values.items()
+        if value is wanted
     ]
 
 
@@ -361,6 +424,8 @@ def _judged(query: str, grounds: Grounds) -> Verdict:
     blank = grounds.blank(query, rules.metric, Value.OK, "")
     if query in night.invalid:
         return replace(blank, value=Value.INVALID, reason=night.invalid[query])
+    if any(one.query == query and one.is_unproven for one in night.measured):
+        return replace(blank, value=Value.INVALID, reason="its result is not proven to be right")
     pairs = night.aged.get(query, ())
     whole = [each for each in pairs if each.candidate is not None and each.baseline is not None]
     if not whole:
@@ -374,14 +439,13 @@ def _judged(query: str, grounds: Grounds) -> Verdict:
     if not lines:
         why = f"fewer than {LEAST_POINTS} samples after the warm-up"
         return replace(blank, value=Value.MISSING, reason=why)
-    value, reason = _of_lines(lines, whole, night.warmup)
-    multiples = {
-        arm: median(
-            max(getattr(line.pairs[place], arm).slope / line.pairs[place].limit for line in lines)
-            for place in range(min(len(line.pairs) for line in lines))
-        )
-        for arm in (Arm.CANDIDATE, Arm.BASELINE)
-    }
+    unsteady = _host_of_cpu(query, grounds)
+    if unsteady:
+        lines = [line for line in lines if line.held is not CPU_OF_BATCH]
+    value, reason = _of_lines(lines, len(whole), night.warmup)
+    if unsteady:
+        reason = f"{reason}; the CPU time of a batch is not judged: {unsteady}"
+    multiples = {arm: _largest(lines, arm) for arm in (Arm.CANDIDATE, Arm.BASELINE)}
     fresh = sum(each.round > 1 for each in whole)
     return replace(
         blank,
@@ -395,22 +459,40 @@ def _judged(query: str, grounds: Grounds) -> Verdict:
     )
 
 
-def _of_lines(
-    lines: Sequence[LineOverPairs], whole: Sequence[Aged], warmup: int
-) -> tuple[Value, str]:
-    """Return the value of a verdict, and its reason."""
-    count = "1 pair" if len(whole) == 1 else f"{len(whole)} pairs"
+def _host_of_cpu(query: str, grounds: Grounds) -> str:
+    """Return why the host says nothing of the CPU time of a batch; "" if it does."""
+    host = grounds.grade(query)
+    broken = host.steadiness is Steadiness.BROKEN
+    return host.reason if broken or grounds.widening(host) else ""
+
+
+def _largest(lines: Sequence[LineOverPairs], arm: str) -> float:
+    """Return the largest growth of an arm in multiples of its limit.
+
+    The CPU time of a batch counts where it is shown: it is noisier than what is counted.
+    """
+    of_lines = [
+        line.pooled(arm).slope / line.pairs[0].limit
+        for line in lines
+        if line.shown or line.held is not CPU_OF_BATCH
+    ]
+    return max(of_lines, default=0.0)
+
+
+def _of_lines(lines: Sequence[LineOverPairs], pairs: int, warmup: int) -> tuple[Value, str]:
+    """Return the value of a verdict on a number of pairs, and its reason."""
+    count = "1 pair" if pairs == 1 else f"{pairs} pairs"
     grown = [line for line in lines if line.shown >= _SHOWN_TWICE]
     if grown:
-        said = "; ".join(_grows(line, whole, warmup) for line in grown)
+        said = "; ".join(_grows(line, warmup) for line in grown)
         return Value.REGRESSION, f"grows in {count}: {said}"
     once = [line for line in lines if line.shown and not line.refuted]
     if once:
-        said = "; ".join(_grows(line, whole, warmup) for line in once)
+        said = "; ".join(_grows(line, warmup) for line in once)
         return Value.SUSPECT, f"grows? {said}; a second pair has to show it"
     notes = [_of_both(line) for line in lines if line.both]
     vague = [line for line in lines if not line.excluded and not line.both]
-    counted = [line for line in vague if line.pairs[0].line.held is not CPU_OF_BATCH]
+    counted = [line for line in vague if line.held is not CPU_OF_BATCH]
     # CPU time is noisier than what is counted: it may be red, and keeps no query open.
     notes += [f"{_vague(line)} is not excluded" for line in vague if line not in counted]
     note = "".join(f"; {each}" for each in notes)
@@ -429,11 +511,17 @@ def _of_both(line: LineOverPairs) -> str:
     return f"{line.name} grows in both arms: {arms}"
 
 
-def _grows(line: LineOverPairs, whole: Sequence[Aged], warmup: int) -> str:
-    """Return by how much a line grows per 1,000 batches, beside the baseline, and by what."""
-    arms = f"{line.words('candidate')} per 1,000 batches, baseline {line.words('baseline')}"
-    place = max(place for place, each in enumerate(line.pairs) if each.shown)
-    samples = whole[place].candidate if place < len(whole) else None
-    grew = parts_that_grew(samples or (), line.pairs[place].line, warmup)
-    of_it = "".join(f", {name} {100 * share:.0f} %" for name, share in grew)
+def _grows(line: LineOverPairs, warmup: int) -> str:
+    """Return by how much a line grows per 1,000 batches, since when, beside the baseline, and what.
+
+    Args:
+        line: The line in all pairs.
+        warmup: The number of batches of the warm-up.
+    """
+    *_, pair = (each for each in line.pairs if each.shown)
+    since = above_since(pair, warmup)
+    begins = "" if since is None else f" since batch {since:,}"
+    arms = f"{line.words('candidate')} per 1,000 batches{begins}, baseline {line.words('baseline')}"
+    grew = parts_that_grew(pair.aged.candidate or (), pair.line, warmup)
+    of_it = "".join(f", {each.name} {100 * each.share:.0f} %" for each in grew)
     return f"{line.name} {arms}{of_it}"

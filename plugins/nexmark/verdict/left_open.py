@@ -11,11 +11,13 @@ from itertools import islice, takewhile
 from typing import NamedTuple, TypeVar
 
 from nexmark.model import LEFT_OPEN, SUITE, Basis, Value
-from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair
+from nexmark.verdict.measured_night import Aged, Measured, MeasuredNight, Pair
 from nexmark.verdict.verdict import Verdict
 
 ADDED_UP = 10
 """Nights of the same two builds whose pairs add up, at the most."""
+LOOKED_AT = 3 * ADDED_UP
+"""Nights of the same two builds among which these are looked for."""
 
 
 _Kept = TypeVar("_Kept")
@@ -24,12 +26,14 @@ _Kept = TypeVar("_Kept")
 def still_open(nights: Iterable[tuple[Value | None, _Kept]]) -> list[_Kept]:
     """Return what the newest nights of two builds left undecided, or as a suspect.
 
-    A decision in between ends what adds up, and so does a night without a verdict.
+    A decision in between ends what adds up. A night in which the query was MISSING, or that was
+    never judged, decided nothing and is passed over; its pairs do not count.
 
     Args:
         nights: The verdict of one query in each night, with what is kept of it; the newest first.
     """
-    open_ = takewhile(lambda night: night[0] in LEFT_OPEN, nights)
+    judged = (night for night in nights if night[0] not in (None, Value.MISSING))
+    open_ = takewhile(lambda night: night[0] in LEFT_OPEN, judged)
     return [kept for _, kept in islice(open_, ADDED_UP)]
 
 
@@ -53,9 +57,13 @@ class _Compared(NamedTuple):
 
 
 class _NightPairs(NamedTuple):
-    """The pairs of one night by metric, with the basis of the figures; its number of queries."""
+    """What one night measured of a query, and its number of queries.
+
+    These are the pairs by metric, with the basis of the figures, and the samples of a soak night.
+    """
 
     of_metric: dict[str, tuple[Basis | None, tuple[Pair, ...]]]
+    aged: tuple[Aged, ...]
     queries: int
 
 
@@ -74,7 +82,8 @@ class LeftOpen:
         measured = tuple(replace(one, before=self._before(night, one)) for one in night.measured)
         going_on = {one.query for one in measured if one.before}
         family = family_of([each.queries for each in self._open(night, q)] for q in going_on)
-        return replace(night, measured=measured, family=family)
+        aged = {query: (*self._aged(night, query), *own) for query, own in night.aged.items()}
+        return replace(night, measured=measured, family=family, aged=aged)
 
     def _open(self, night: MeasuredNight, query: str) -> list[_NightPairs]:
         """Return the nights that left a query open, the newest first."""
@@ -87,6 +96,11 @@ class LeftOpen:
             if one.metric in each.of_metric
         )
         return tuple(pair for basis, pairs in kept if basis == one.basis for pair in pairs)
+
+    def _aged(self, night: MeasuredNight, query: str) -> tuple[Aged, ...]:
+        """Return the samples of earlier nights, the oldest first."""
+        oldest_first = reversed(self._open(night, query))
+        return tuple(aged for each in oldest_first for aged in each.aged)
 
     def add(self, night: MeasuredNight, verdicts: Iterable[Verdict]) -> None:
         """Keep the pairs of a night with what it has decided."""
@@ -101,8 +115,9 @@ class LeftOpen:
                 for one in night.measured
                 if one.query == verdict.query
             }
-            nights = self._nights.setdefault(compared, deque(maxlen=ADDED_UP))
-            nights.append((verdict.value, _NightPairs(of_metric, len(queries))))
+            nights = self._nights.setdefault(compared, deque(maxlen=LOOKED_AT))
+            own = night.aged.get(verdict.query, ())
+            nights.append((verdict.value, _NightPairs(of_metric, own, len(queries))))
 
 
 def _compared(night: MeasuredNight, query: str) -> _Compared:

@@ -66,6 +66,12 @@ class Measured:
         """The pairs of all rounds of this night."""
         return tuple(pair for pairs in (self.pairs, *self.later) for pair in pairs)
 
+    @property
+    def is_unproven(self) -> bool:
+        """Whether a figure is NaN, which marks a result that is not proven to be right."""
+        values = (value for pair in self.all_pairs for _, value in pair.arms)
+        return any(value is not None and math.isnan(value) for value in values)
+
     def of_round(self, number: int) -> tuple[Pair, ...]:
         """Return the pairs of a round, from 1; () where the query was not measured in it."""
         return ((self.pairs, *self.later)[number - 1 : number] or ((),))[0]

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from nexmark.config import Gate
-from nexmark.model import CPU, FALLS_BACK, GROWTH, SUITE, Value, grouped, metric_of
+from nexmark.model import BATCH_CPU, CPU, FALLS_BACK, GROWTH, SUITE, Value, grouped, metric_of
 from nexmark.verdict.baseline_chain import Chain, Lineage, is_creep, shared_noise, suite_chain
 from nexmark.verdict.decision import SEEN, Decision, estimate, pairs_to_decide, smallest_seen
 from nexmark.verdict.eligibility import Grounds, one_night_numbers
@@ -34,8 +34,9 @@ WIDTH = 1.96
 def going_on(night: MeasuredNight, earlier: Earlier, rules: Gate, number: int) -> list[str]:
     """Return the queries that the next round measures, the most urgent first.
 
-    A query that earlier nights of the same builds left undecided goes before the others; among
-    them, the one with the most evidence for a slowdown is first.
+    What earlier nights of the same builds left undecided goes before the others. Then come the
+    queries that are beyond their bound and have only to be confirmed, slower ones before faster
+    ones; then the others, those with the most evidence for a slowdown first.
 
     Args:
         night: What is measured so far.
@@ -63,8 +64,15 @@ def going_on(night: MeasuredNight, earlier: Earlier, rules: Gate, number: int) -
             if goes_on:
                 going[one.query] = max(going[one.query], float(by_it))
     open_before = {one.query: bool(one.before) for one in fit}
-    going_on = [query for query, urgency in going.items() if urgency > -math.inf]
-    return sorted(going_on, key=lambda query: (not open_before[query], -going[query]))
+    beyond = dict(zip((one.query for one in fit), decision.final.beyond.tolist(), strict=True))
+    places = {1.0: 0, -1.0: 1, 0.0: 2}
+
+    def by_urgency(query: str) -> tuple[bool, int, float]:
+        return not open_before[query], places[beyond[query]], -going[query]
+
+    return sorted(
+        (query for query, urgency in going.items() if urgency > -math.inf), key=by_urgency
+    )
 
 
 def judge_night(
@@ -82,7 +90,7 @@ def judge_night(
         lineage: What more nights than these know of the accepted builds; None: only these.
     """
     if rules.metric == GROWTH:
-        return judge_growth(night, rules)
+        return [*judge_growth(night, rules), *_fixed_costs(night, earlier, rules)]
     grounds = Grounds(night, rules)
     if lineage is None:
         lineage = Lineage()
@@ -115,6 +123,18 @@ def judge_night(
     return [*verdicts, *guardrail]
 
 
+def _fixed_costs(night: MeasuredNight, earlier: Earlier, rules: Gate) -> list[Verdict]:
+    """Return verdicts that inform on the CPU time of a batch of a soak night, by all its pairs."""
+    measured = (
+        replace(one, pairs=(*one.before, *one.all_pairs), later=(), before=())
+        for one in night.measured
+        if one.metric == BATCH_CPU and one.query not in night.invalid
+    )
+    fit = [one for one in measured if any(pair.complete for pair in one.pairs)]
+    past = _past(fit, earlier, rules)
+    return judge_informing(fit, Grounds(night, rules), past, []) if fit else []
+
+
 def replay(nights: Iterable[MeasuredNight], rules: Gate) -> list[list[Verdict]]:
     """Judge nights in order, each with only the earlier ones that teach as history.
 
@@ -125,9 +145,8 @@ def replay(nights: Iterable[MeasuredNight], rules: Gate) -> list[list[Verdict]]:
     taught: list[list[Verdict]] = []
     lineage, left_open = Lineage(), LeftOpen()
     for night in nights:
-        night = left_open.added_to(night)
         its_rules = rules if night.teaches else rules.for_comparison()
-        judged.append(judge_night(night, taught, its_rules, lineage))
+        judged.append(judge_night(left_open.added_to(night), taught, its_rules, lineage))
         left_open.add(night, judged[-1])
         lineage.add(judged[-1], its_rules, night.teaches)
         if night.teaches:

@@ -6,7 +6,9 @@ empty, and give their order in time. Optional columns: asked (the pairs to measu
 run, with spaces between), baseline (the accepted build), candidate (the build that is tested;
 without it, a baseline that was not there before is the candidate of the night before), basis,
 teaches (0 in every row of a night that teaches nothing, since a person asked for the comparison,
-whose rules it has; else 1 or empty), host and group of a canary. Other columns are ignored. A text
+whose rules it has; else 1 or empty), host and group of a canary, batch and warmup. A row with a
+batch is a figure of a sample of a soak night (``aged_rows``), taken after the batch with this
+number, and needs ``warmup``, the number of batches that warm up. Other columns are ignored. A text
 that is not such a table is an error with its line; a number that cannot be a measurement (NaN, 0,
 below 0) is a fact, which the gate judges.
 """
@@ -19,12 +21,23 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from nexmark.model import ARMS, CANARY, FIRST_ROUND, MOST_ROUNDS, SUITE, Basis, grouped
-from nexmark.verdict.measured_night import Canary, Measured, MeasuredNight, canaries_of, rounds_of
+from nexmark.verdict.aged_rows import sample_of
+from nexmark.verdict.measured_night import (
+    Aged,
+    Canary,
+    Measured,
+    MeasuredNight,
+    canaries_of,
+    rounds_of,
+)
 from nexmark.verdict.verdict import Verdict
 
 COLUMNS = ("night", "query", "stage", "pair", "arm", "order", "metric", "value")
 OUT = ("night", "query", "metric", "verdict", "ratio", "lo", "hi", "mde", "gate_version")
-OPTIONAL = ("asked", "queries", "baseline", "candidate", "basis", "teaches", "host", "group")
+OPTIONAL = (
+    *("asked", "queries", "baseline", "candidate", "basis", "teaches", "host", "group"),
+    *("batch", "warmup"),
+)
 STAGES = {str(number): number for number in range(FIRST_ROUND, MOST_ROUNDS + 1)}
 NO_STAGE = {"": 0, "0": 0}
 TEACHES = {"": True, "1": True, "0": False}
@@ -70,6 +83,8 @@ class _Row:
     teaches: bool
     host: str | None
     group: str
+    batch: int | None
+    warmup: int
 
     @property
     def of_host(self) -> bool:
@@ -164,6 +179,8 @@ def _row(cells: Sequence[str], places: Mapping[str, int], line: int) -> _Row:
         _one_of("teaches", text["teaches"], line, TEACHES, "0, 1 or empty"),
         text["host"] if "host" in places else None,
         text["group"],
+        _whole("batch", text["batch"], line, may_be_empty=False) if text["batch"] else None,
+        _whole("warmup", text["warmup"], line, may_be_empty=not text["batch"]),
     )
 
 
@@ -206,13 +223,14 @@ def _value(text: str, line: int) -> float:
 
 
 def _only_once(row: _Row, seen: dict[tuple[object, ...], int]) -> None:
-    key = (row.night, row.query, row.stage, row.pair, row.arm, row.metric)
+    key = (row.night, row.query, row.stage, row.pair, row.arm, row.metric, row.batch)
     first = seen.setdefault(key, row.line)
     if first != row.line:
+        batch = "" if row.batch is None else f", batch {row.batch}"
         problem = (
             f"{quoted(row.metric)} of {quoted(row.query)}, stage {row.stage}, pair {row.pair}, "
-            f"{row.arm} is there twice in night {quoted(row.night)} (first on line {first}); "
-            "remove one"
+            f"{row.arm}{batch} is there twice in night {quoted(row.night)} "
+            f"(first on line {first}); remove one"
         )
         raise MalformedError(row.line, problem)
 
@@ -228,7 +246,9 @@ def _night(name: str, rows: Sequence[_Row]) -> MeasuredNight:
     figures, readings = (
         [row for row in rows if (row.query == CANARY) == canary] for canary in (0, 1)
     )
-    series = grouped(figures, lambda row: (row.query, row.metric))
+    samples = [row for row in figures if row.batch is not None]
+    of_runs = (row for row in figures if row.batch is None)
+    series = grouped(of_runs, lambda row: (row.query, row.metric))
     measured = []
     for query, metric in sorted(series, key=lambda key: (_natural(key[0]), key[1])):
         of_query = series[query, metric]
@@ -252,7 +272,26 @@ def _night(name: str, rows: Sequence[_Row]) -> MeasuredNight:
         groups={one.query: one.query for one in measured if one.query in groups},
         teaches=all(row.teaches for row in rows),
         candidate=next((row.candidate for row in rows if row.candidate), ""),
+        aged=_aged(samples),
+        warmup=max((row.warmup for row in samples), default=0),
     )
+
+
+def _aged(rows: Iterable[_Row]) -> dict[str, tuple[Aged, ...]]:
+    """Return by query the samples of both arms, pair by pair."""
+    aged: dict[str, tuple[Aged, ...]] = {}
+    of_pairs = grouped(rows, lambda row: (row.query, row.stage, row.pair))
+    for (query, stage, pair), of_pair in sorted(of_pairs.items()):
+        arms = [
+            [
+                sample_of(batch, {row.metric: row.value for row in of_sample})
+                for batch, of_sample in sorted(grouped(of_arm, lambda row: row.batch or 0).items())
+            ]
+            for of_arm in ([row for row in of_pair if row.arm == arm] for arm in ARMS)
+        ]
+        candidate, baseline = (samples or None for samples in arms)
+        aged[query] = (*aged.get(query, ()), Aged(stage, pair, candidate, baseline))
+    return aged
 
 
 def _canaries(rows: Sequence[_Row]) -> Iterator[Canary]:

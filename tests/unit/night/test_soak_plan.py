@@ -126,7 +126,10 @@ def test_every_pause_is_measured_and_ended(
     figures = kind.figures(night, directory, night.workload, 1.0)
     assert figures[HEAP_GROWTH] == pytest.approx(5.0)  # 0.3 MB in 60 batches
     assert figures[GROWTH] == pytest.approx(2.5)
+    batches = [{"id": number, "duration_ms": 100 + number // 60} for number in range(1201)]
+    directory.write_result({"batches": batches})
     samples = kind.ageing(directory) or ()
+    assert [sample["batch_ms"] for sample in samples] == list(range(100, 120))
     assert [sample["batch"] for sample in samples] == [60 * number for number in range(1, 21)]
     with_classes = [
         sample["batch"]

@@ -141,18 +141,38 @@ def test_a_quiet_query_is_not(recorded: Store) -> None:
     assert not [x for x in make_report(recorded, RUN).lines if x.startswith("Why q5")]
 
 
-def test_another_plan_at_the_same_speed_is_a_warning(recorded: Store) -> None:
-    recorded.record_verdicts(RUN, [verdict(Value.OK, ratio=1.0)])
+@pytest.mark.parametrize(
+    ("value", "ratio", "speed"),
+    [
+        (Value.OK, 1.0, "same speed"),
+        (Value.UNDECIDED, 1.0, "speed not decided"),
+        (Value.SUSPECT, 0.3, "faster"),
+        (Value.FASTER, 0.3, "faster"),
+    ],
+)
+def test_another_plan_of_a_query_that_is_not_red_is_named_with_its_speed(
+    recorded: Store, value: Value, ratio: float, speed: str
+) -> None:
+    recorded.record_verdicts(RUN, [verdict(value, ratio=ratio, lo=0.9 * ratio, hi=1.1 * ratio)])
+    _with_another_plan(recorded)
+    lines = make_report(recorded, RUN).lines
+    assert f"Plan: other operators than the baseline's, {speed}: q5." in lines
+
+
+def _with_another_plan(recorded: Store) -> None:
     other = measurement(None, plan_skeleton_hash="other", cpu_s_per_mevent=500.0)
     result = {"plan": plan("Project", "Sort", "Exchange")}
     for number in (1, 2, 3):
         made = repetition(Arm.CANDIDATE, number, measurement=other, result=result)
         recorded.record_repetition(made)
+
+
+def test_another_plan_at_the_same_speed_is_a_warning(recorded: Store) -> None:
+    recorded.record_verdicts(RUN, [verdict(Value.OK, ratio=1.0)])
+    _with_another_plan(recorded)
     found = attribution_of(recorded, RUN, "q5")
     assert found is not None
     assert (found.kind, found.plan.added) == (ChangeKind.PLAN_CHANGED, ("Sort",))
-    lines = make_report(recorded, RUN).lines
-    assert "Plan: other operators than the baseline's, same speed: q5." in lines
 
 
 def test_the_evidence_has_it_as_json(recorded: Store) -> None:

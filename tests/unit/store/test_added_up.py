@@ -55,12 +55,21 @@ def test_the_error_stays_shared_by_the_queries_among_which_one_was_left_open(sto
     assert [store.paired_night(run).family for run in runs] == [0, 8, 12, 16, 0]
 
 
-@pytest.mark.parametrize("between", [Value.OK, Value.REGRESSION, Value.INVALID, None])
-def test_a_decision_ends_what_adds_up(store: Store, between: Value | None) -> None:
+@pytest.mark.parametrize("between", [Value.OK, Value.REGRESSION, Value.INVALID])
+def test_a_decision_ends_what_adds_up(store: Store, between: Value) -> None:
     compared(store, 1, Value.UNDECIDED)
     compared(store, 2, between)
     compared(store, 3, Value.UNDECIDED)
     assert added(store, compared(store, 4, None)) == [13.0]
+
+
+@pytest.mark.parametrize("between", [Value.MISSING, None])
+def test_a_night_that_decided_nothing_is_passed_over(store: Store, between: Value | None) -> None:
+    """Its query was not measured, or the night was killed before it was judged."""
+    compared(store, 1, Value.UNDECIDED)
+    compared(store, 2, between)
+    compared(store, 3, Value.UNDECIDED)
+    assert added(store, compared(store, 4, None)) == [11.0, 13.0]
 
 
 @pytest.mark.parametrize(
@@ -89,4 +98,4 @@ def test_pairs_of_soaks_add_up_in_the_order_of_the_nights(store: Store) -> None:
 def test_the_newest_ten_nights_add_up_at_the_most() -> None:
     nights = [(Value.UNDECIDED, number) for number in range(ADDED_UP + 5)]
     assert still_open(nights) == list(range(ADDED_UP))
-    assert still_open([(Value.UNDECIDED, 1), (None, 2), (Value.UNDECIDED, 3)]) == [1]
+    assert still_open([(Value.UNDECIDED, 1), (None, 2), (Value.UNDECIDED, 3)]) == [1, 3]

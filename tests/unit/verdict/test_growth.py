@@ -150,7 +150,8 @@ def test_a_growth_that_one_noisy_pair_shows_stays_if_both_together_show_it(
     line = lines_of(repetition(random.Random(1)))[0]
     still = Slope(0.0, -2.0, 2.0)
     growths = (Slope(5.0, 2.5, 7.5), second)
-    pairs = tuple(LineOfPair(line, 2.0, candidate, still) for candidate in growths)
+    aged = Aged(1, 1, None, None)
+    pairs = tuple(LineOfPair(aged, line, 2.0, candidate, still) for candidate in growths)
     over = LineOverPairs(pairs)
     assert (over.shown, over.excluded, over.refuted) == (1, False, refuted)
 

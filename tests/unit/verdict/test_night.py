@@ -328,6 +328,16 @@ class TestRounds:
         some = with_query(some, "q2", pairs=around(0.85, 5, np.random.default_rng(4)))
         assert going_on(some, earlier(), rules(), 2) == ["q7", "q5", "q2"]
 
+    def test_a_change_that_has_only_to_be_confirmed_goes_before_what_is_only_not_excluded(
+        self,
+    ) -> None:
+        """A few pairs confirm a large gain; the budget may not last for all that is undecided."""
+        wide = around(1.02, 5, np.random.default_rng(8), cv=0.15)
+        some = with_query(night(), "q5", pairs=wide)
+        some = with_query(some, "q2", pairs=around(0.5, 5, np.random.default_rng(4)))
+        some = with_query(some, "q7", pairs=around(1.5, 5, np.random.default_rng(3)))
+        assert going_on(some, earlier(), rules(), 2) == ["q7", "q2", "q5"]
+
     def test_what_earlier_nights_left_undecided_goes_before_the_others(self) -> None:
         some = with_query(tonight(1.06), "q7", pairs=around(1.2, 5, np.random.default_rng(3)))
         left = around(1.03, 5, np.random.default_rng(4), cv=0.2)

@@ -10,7 +10,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from statistics import median
+from typing import TYPE_CHECKING, cast
 
 from pydantic import JsonValue
 
@@ -97,8 +98,11 @@ class Soaked(Bounded):
         return figures
 
     def ageing(self, directory: ApplicationDirectory) -> tuple[Sample, ...] | None:
-        """Return the samples; what figures are made up of, only in those that are compared."""
-        samples = directory.ageing()
+        """Return the samples, each with the median duration of the batches since the one before.
+
+        Only those that are compared have what figures are made up of.
+        """
+        samples = _with_durations(directory.ageing(), directory.result())
         warmup = json.loads(directory.warmup_file.read_text()) if samples else 0
         after = [place for place, each in enumerate(samples) if each["batch"] >= warmup]
         whole = {after[0], after[-1]} if after else set()
@@ -115,6 +119,21 @@ class Soaked(Bounded):
         assert isinstance(batches, list)
         step = max(1, len(batches) // _KEPT_BATCHES)
         return {**result, "batches": batches[::step]}
+
+
+def _with_durations(
+    samples: Sequence[Sample], result: Mapping[str, JsonValue] | None
+) -> list[Sample]:
+    """Return the samples with `batch_ms`, None where there is no result."""
+    batches = cast("Sequence[Sample]", (result or {}).get("batches", ()))
+    last, longer = -1, list[Sample]()
+    for sample in samples:
+        durations = [
+            each["duration_ms"] for each in batches if last < each["id"] <= sample["batch"]
+        ]
+        longer.append({**sample, "batch_ms": median(durations) if durations else None})
+        last = sample["batch"]
+    return longer
 
 
 def _slim(jvm: Sample) -> Sample:
@@ -155,8 +174,9 @@ def _watch(
             sample = _sample(json.loads(pause.read_text()), directory, submission, cluster)
             with directory.ageing_file.open("a") as file:
                 file.write(json.dumps(sample) + "\n")
-        except (NexmarkError, OSError) as error:
-            (directory.pauses / "failed").write_text(f"it could not be measured: {error}")
+        except Exception as error:  # else the query would wait for the end of the pause
+            why = str(error) if isinstance(error, (NexmarkError, OSError)) else repr(error)
+            (directory.pauses / "failed").write_text(f"it could not be measured: {why}")
         pause.unlink(missing_ok=True)
 
 

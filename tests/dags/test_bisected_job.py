@@ -1,0 +1,80 @@
+"""A job over files of a person's own, slower since a commit that is found by nights in pairs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from nexmark.engines import Build
+from tests.nights.files_job import JOB, write_job
+from tests.nights.orders_job import write_jobs
+from tests.site import ENGINE, NIGHT_TIMEOUT_S, Site, make_site
+from tests.slower_commits import BUILD_COMMAND, slower_commits
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.extended]
+
+PAIRS = 3
+
+
+@pytest.fixture(scope="module")
+def site(
+    tmp_path_factory: pytest.TempPathFactory, engine_build: Callable[[str], Build]
+) -> Iterator[Site]:
+    directory, build = tmp_path_factory.mktemp("bisected"), engine_build(ENGINE)
+    made = make_site(directory / "home", directory / "conf", build, interpreted=True)
+    one_round: dict[str, object] = {"rounds": [PAIRS], "pursue_z": []}
+    made.gate(mode="paired", self_test=0, **one_round, comparison=one_round)
+    write_jobs(made.conf, directory / "orders", build, "secret")  # with the JAR of the job
+    write_job(made.conf, directory / "spending")
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="module")
+def commits(site: Site, engine_build: Callable[[str], Build]) -> list[str]:
+    return slower_commits(site.home.parent / "clone", engine_build(ENGINE))
+
+
+@pytest.fixture(scope="module")
+def search(site: Site, commits: list[str]) -> str:
+    """What `nexmark bisect` printed."""
+    command = [sys.executable, "-m", "nexmark.cli", "bisect", "--query", JOB]
+    command += ["--repo", str(site.home.parent / "clone"), "--build-command", BUILD_COMMAND]
+    command += ["--good", commits[0], "--bad", "main"]
+    command += ["--workload", "tiny", "--cluster", "local", "--repetitions", str(PAIRS)]
+    run = subprocess.run(
+        command, env=site.environment, capture_output=True, text=True, timeout=NIGHT_TIMEOUT_S
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    return run.stdout
+
+
+def test_the_first_slower_commit_is_found(search: str, commits: list[str]) -> None:
+    print(search)
+    last = search.splitlines()[-1]
+    assert last.startswith(f"first bad commit: {commits[1][:12]} Compile late, with 9")
+    assert f"{JOB} is " in last
+    assert "slower" in last
+
+
+def test_each_night_compared_a_commit_with_the_good_one_in_pairs(
+    site: Site, search: str, commits: list[str]
+) -> None:
+    with site.store() as store:
+        nights = store.nights()
+        sources = {store.build(night.build_id).source for night in nights}
+        assert {source.rpartition("/")[2] for source in sources} == {*commits[1:]}
+        for night in nights:
+            (verdict,) = (each for each in store.verdicts(night.id) if each.decides)
+            assert (verdict.query, verdict.value) == (JOB, "REGRESSION")
+            rows = store.repetitions(night.id)
+            assert {row.status for row in rows} == {"ok"}
+            arms = [row.arm for row in rows if row.counts]
+            assert sorted(arms) == ["baseline"] * PAIRS + ["candidate"] * PAIRS
+
+
+def test_nothing_is_left_of_any_build(site: Site, search: str) -> None:
+    assert site.leftovers() == []
