@@ -110,7 +110,7 @@ def test_a_repetition_is_held_after_a_twentieth_of_its_batches(
     night: Night, repetition: Repetition
 ) -> None:
     arguments = repetition.application.arguments
-    assert arguments[arguments.index("--pause-every") + 1] == "60"  # of 1,200
+    assert arguments[arguments.index("--pause-every") + 1] == "36"  # of 720
     assert arguments[arguments.index("--pauses") + 1] == str(repetition.directory.pauses)
     assert repetition.directory.pauses in repetition.directories
     assert (night.gate.metric, night.gate.pairs, night.gate.self_test) == (GROWTH, 1, 0.0)
@@ -136,7 +136,7 @@ def test_every_pause_is_measured_and_ended(
         for sample in samples
         if "classes" in sample["processes"][0]  # type: ignore[index]
     ]
-    assert with_classes == [300, 1200]  # the first after the warm-up, and the last
+    assert with_classes == [240, 1200]  # the first after the warm-up, and the last
 
 
 def test_a_process_that_does_not_answer_fails_the_query_with_the_reason(
