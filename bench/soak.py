@@ -1,12 +1,12 @@
 """How often a soak night is wrong, and what it finds: `nexmark bench soak`.
 
 Runs the code that judges soak nights over simulated ones of four queries, in rounds of one pair as
-`soak_rounds` says, with the 720 batches that the workload `soak` has. The noise of the first world is that which four repetitions of q0 on 4.3.0 had
-(1,200 batches, 2026-11-28): the live heap is within 0.02 MB of a line, threads and open files do
-not move, and the CPU time of a batch varies by 13 % and falls by 30 % per 1,000 batches, while the
-JVM still compiles. The second world is a machine with other load: every fifth sample has up to 8
-threads and files more or fewer, as was seen there, and the CPU time of each repetition drifts by
-itself. Prints the alarms of nights in which nothing leaks, how many queries stay undecided, and how
+`soak_rounds` says, with the 720 batches that the workload `soak` has. The noise of the first world
+is that which four repetitions of q0 on 4.3.0 had (1,200 batches, 2026-11-28): the live heap is
+within 0.02 MB of a line, threads and open files do not move, and the CPU time of a batch varies by
+13 % and falls by 30 % per 1,000 batches, while the JVM still compiles. The second world is a machine
+with other load: every fifth sample has up to 8 threads and files more or fewer, as was seen there,
+and the CPU time of each repetition drifts by itself. Prints the alarms of nights in which nothing leaks, how many queries stay undecided, and how
 often a leak of a size is red; exit code 1 when there are more alarms than the bar.
 """
 
@@ -104,17 +104,20 @@ class Decided(NamedTuple):
     pairs: int
 
 
-def repetition(world: World, leak: Leak, draws: random.Random) -> list[dict[str, Any]]:
+def repetition(
+    world: World, leak: Leak, draws: random.Random, batches: int = BATCHES
+) -> list[dict[str, Any]]:
     """Return the samples of a repetition, as a soak night has them.
 
     Args:
         world: How its figures vary.
         leak: What it leaks.
         draws: The random numbers.
+        batches: How many batches it has.
     """
-    every, spent, samples = BATCHES // SAMPLES, 0.0, []
+    every, spent, samples = batches // SAMPLES, 0.0, []
     trend = world.cpu_trend + leak.get("cpu", 0.0) + draws.gauss(0, world.drift)
-    for batch in range(every, BATCHES + 1, every):
+    for batch in range(every, batches + 1, every):
         thousands = batch / 1000
         level = max(1 + trend / 100 * thousands, 0.05)
         spent += every * _BATCH_CPU_S * level * max(draws.gauss(1, world.cpu), 0.05)
@@ -148,7 +151,9 @@ def _moved(world: World, draws: random.Random) -> int:
     return draws.randint(-_JUMP, _JUMP) if draws.random() < world.jumps else 0
 
 
-def soaked(world: World, leak: Leak, rules: Gate, draws: random.Random) -> Decided:
+def soaked(
+    world: World, leak: Leak, rules: Gate, draws: random.Random, batches: int = BATCHES
+) -> Decided:
     """Measure a query round by round until it is decided.
 
     Args:
@@ -156,11 +161,12 @@ def soaked(world: World, leak: Leak, rules: Gate, draws: random.Random) -> Decid
         leak: What the candidate leaks.
         rules: The gate.
         draws: The random numbers.
+        batches: How many batches a repetition has.
     """
     pairs: list[Aged] = []
     for number, count in enumerate(rules.soak_rounds, 1):
         for _ in range(count):
-            arms = (repetition(world, leak, draws), repetition(world, NONE, draws))
+            arms = (repetition(world, each, draws, batches) for each in (leak, NONE))
             pairs.append(Aged(len(pairs) + 1, number, *arms))
         night = MeasuredNight(
             "night",
@@ -176,13 +182,14 @@ def soaked(world: World, leak: Leak, rules: Gate, draws: random.Random) -> Decid
     return Decided(verdict.value, len(pairs))
 
 
-def table(nights: int, rules: Gate, seed: int) -> tuple[str, list[str]]:
+def table(nights: int, rules: Gate, seed: int, batches: int = BATCHES) -> tuple[str, list[str]]:
     """Return the table of all worlds, and the bars that are missed.
 
     Args:
         nights: The number of nights of a world in which nothing leaks; a leak has a tenth of it.
         rules: The gate.
         seed: The seed of the random numbers.
+        batches: How many batches a repetition has.
     """
     rows, missed = [], []
     for world in WORLDS:
@@ -190,7 +197,7 @@ def table(nights: int, rules: Gate, seed: int) -> tuple[str, list[str]]:
             draws, counts = random.Random(f"{seed} {world.name} {title}"), Counts()
             for _ in range(nights if not leak else max(nights // 10, 1)):
                 for _ in QUERIES if not leak else QUERIES[:1]:
-                    counts.add(*soaked(world, leak, rules, draws))
+                    counts.add(*soaked(world, leak, rules, draws, batches))
             red = counts.share(Value.REGRESSION, Value.SUSPECT)
             alarms = red * len(QUERIES)
             if not leak and alarms > BAR:
@@ -205,7 +212,7 @@ def table(nights: int, rules: Gate, seed: int) -> tuple[str, list[str]]:
 def run(options: argparse.Namespace) -> int:
     """Print the table; return 1 if a bar is missed."""
     rules = load_gate().model_copy(update={"metric": GROWTH})
-    text, missed = table(options.nights, rules, options.seed)
+    text, missed = table(options.nights, rules, options.seed, options.batches)
     print(text)
     print(*(f"missed: {each}" for each in missed), sep="\n", end="\n" if missed else "")
     return 1 if missed else 0
@@ -216,6 +223,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = Parser(prog="nexmark bench soak", description=__doc__)
     parser.add_argument("--nights", type=whole(10, 100_000), default=1000, metavar="N")
     parser.add_argument("--seed", type=whole(0, 10**9), default=1, metavar="S")
+    parser.add_argument("--batches", type=whole(400, 100_000), default=BATCHES, metavar="B")
     return run_command(partial(run, parser.parse_args(arguments)))
 
 

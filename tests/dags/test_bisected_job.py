@@ -26,7 +26,10 @@ def site(
     directory, build = tmp_path_factory.mktemp("bisected"), engine_build(ENGINE)
     made = make_site(directory / "home", directory / "conf", build, interpreted=True)
     one_round: dict[str, object] = {"rounds": [PAIRS], "pursue_z": []}
-    made.gate(mode="paired", self_test=0, **one_round, comparison=one_round)
+    made.gate(
+        **{"mode": "paired", "self_test": 0, "flame_graphs": False, "canary": 0},
+        **{**one_round, "comparison": one_round},
+    )
     write_jobs(made.conf, directory / "orders", build, "secret")  # with the JAR of the job
     write_job(made.conf, directory / "spending")
     yield made
@@ -69,7 +72,7 @@ def test_each_night_compared_a_commit_with_the_good_one_in_pairs(
         assert {source.rpartition("/")[2] for source in sources} == {*commits[1:]}
         for night in nights:
             (verdict,) = (each for each in store.verdicts(night.id) if each.decides)
-            assert (verdict.query, verdict.value) == (JOB, "REGRESSION")
+            assert (verdict.query, verdict.red) == (JOB, True)
             rows = store.repetitions(night.id)
             assert {row.status for row in rows} == {"ok"}
             arms = [row.arm for row in rows if row.counts]
