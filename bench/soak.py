@@ -4,10 +4,11 @@ Runs the code that judges soak nights over simulated ones of four queries, in ro
 `soak_rounds` says, with the 720 batches that the workload `soak` has. The noise of the first world
 is that which four repetitions of q0 on 4.3.0 had (1,200 batches, 2026-11-28): the live heap is
 within 0.02 MB of a line, threads and open files do not move, and the CPU time of a batch varies by
-13 % and falls by 30 % per 1,000 batches, while the JVM still compiles. The second world is a machine
-with other load: every fifth sample has up to 8 threads and files more or fewer, as was seen there,
-and the CPU time of each repetition drifts by itself. Prints the alarms of nights in which nothing leaks, how many queries stay undecided, and how
-often a leak of a size is red; exit code 1 when there are more alarms than the bar.
+13 % and falls by 30 % per 1,000 batches, while the JVM still compiles. The second world is a
+machine with other load: every fifth sample has up to 8 threads and files more or fewer, as was seen
+there, and the CPU time of each repetition drifts by itself. Prints the alarms of nights in which
+nothing leaks, how many queries stay undecided, and how often a leak of a size is red; exit code 1
+when there are more alarms than the bar.
 """
 
 from __future__ import annotations
