@@ -160,6 +160,8 @@ class RemoteCluster(SparkCluster):
             if not isinstance(lines, HostError):
                 ended += [f"{name}: {line}" for line in lines]
         shutil.rmtree(self.checkpoints, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            self.shared.rmdir()  # the candidate's has what queries have put out
         shutil.rmtree(self.scratch, ignore_errors=True)
         _all_of(outcomes)
         self._running.unlink(missing_ok=True)
