@@ -7,8 +7,9 @@ from datetime import timedelta
 from typing import Any
 
 from bench.soak import NONE, ROWS_PER_BATCH, WARMUP, WORLDS, Leak, World, repetition
-from nexmark.model import BATCH_CPU, GROWTH
+from nexmark.model import GROWTH
 from nexmark.store import BuildRecord, Store
+from nexmark.verdict.growth import figures_of
 from nexmark.verdict.verdict import Verdict
 from tests.unit.store.night_builder import RULES, cpu, judge, paired, record_pair, validate
 from tests.unit.store.store_builder import STARTED
@@ -45,7 +46,7 @@ def soaked(
         aged = {}
         for arm, leaking in (("candidate", leak), ("baseline", NONE)):
             samples = repetition(world, leaking, draws)
-            figures = {BATCH_CPU: 0.2}
+            figures = figures_of(samples, WARMUP, SOAK_RULES)
             measured = cpu(10.0, ageing=samples, figures=figures, warmup_batches=WARMUP)
             aged[arm] = {"measurement": measured}
         aged["candidate"] |= fields

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -26,7 +27,7 @@ from nexmark.verdict.growth import (
     growth_of,
     lines_of,
 )
-from nexmark.verdict.measured_night import Aged, MeasuredNight
+from nexmark.verdict.measured_night import Aged, Canary, Measured, MeasuredNight, Pair
 from nexmark.verdict.nightly import going_on, judge_night
 from nexmark.verdict.verdict import Verdict
 
@@ -255,3 +256,84 @@ def _walk(draws: random.Random, stays: float) -> Callable[[int], float]:
         level = stays * level + draws.gauss(0, 0.3e6 if stays else 0)
         levels[number * EVERY] = level
     return levels.__getitem__
+
+
+def test_the_batch_since_which_it_grows_is_said(rules: Gate) -> None:
+    """A leak that begins after 1,000 batches, and one that begins at once."""
+    draws = random.Random(12)
+    for begin, since in ((1000, range(1100, 1301)), (0, range(400, 501))):
+        leak = {"steps": lambda batch, begin=begin: 30e6 * max(batch - begin, 0) / 1000}
+        verdict = judged(rules, [pair(draws, leak), pair(draws, leak)])
+        assert verdict.value is Value.REGRESSION
+        said = re.search(r" per 1,000 batches since batch ([\d,]+), baseline ", verdict.reason)
+        assert said is not None, verdict.reason
+        assert int(said[1].replace(",", "")) in since
+
+
+def test_the_largest_growth_is_of_what_is_counted(rules: Gate) -> None:
+    """The CPU time of a batch has a limit of 1 %, and moves by more than that without a cause."""
+    samples = repetition(random.Random(13), cpu_percent=40.0)
+    figures = figures_of(samples, WARMUP, rules)
+    assert figures[BATCH_CPU_GROWTH] > 20
+    assert figures[GROWTH] < 1
+
+
+@pytest.mark.parametrize(("computing", "judges"), [(1.0, True), (1.3, False), (3.0, False)])
+def test_an_unsteady_host_says_nothing_of_the_cpu_time_of_a_batch(
+    rules: Gate, computing: float, judges: bool
+) -> None:
+    draws = random.Random(14)
+    pairs = [pair(draws, {"cpu_percent": 8.0}) for _ in range(2)]
+    canary = Canary("cpu_s", (1.0,), (computing,), "here", "q5")
+    some = replace(night(pairs), canary=(canary,), groups={"q5": "q5"})
+    (verdict,) = judge_night(some, [], rules)
+    assert (verdict.value is Value.REGRESSION) is judges
+    assert ("the CPU time of a batch is not judged: canary" in verdict.reason) is not judges
+
+
+def test_the_duration_of_a_batch_is_drawn_and_not_judged(rules: Gate) -> None:
+    draws = random.Random(15)
+    candidate, baseline = pair(draws, {})
+    for sample in candidate:
+        sample["batch_ms"] = 100.0 * (1 + sample["batch"] / 1000)
+    lines = {line.name: line for line in lines_of(candidate)}
+    duration = lines["duration of a batch"]
+    assert duration.batches[:2] == (EVERY // 2, EVERY // 2 + EVERY)  # half-way
+    growth = growth_of(duration, WARMUP)
+    assert growth is not None
+    assert growth.slope == pytest.approx(100 / 2.15, rel=0.05)  # in percent of the median
+    assert "duration of a batch" not in {line.name for line in lines_of(baseline)}
+    assert judged(rules, [(candidate, baseline)]).value is Value.OK
+
+
+def test_a_pair_without_a_figure_does_not_lend_its_causes_to_another(rules: Gate) -> None:
+    """The first pair has too few samples; the causes are those of the pairs that show it."""
+    draws = random.Random(16)
+    few = pair(draws, {})
+    some = [(few[0][:2], few[1][:2]), *(pair(draws, {"heap": 6.0}) for _ in range(2))]
+    verdict = judged(rules, some)
+    assert verdict.value is Value.REGRESSION
+    assert "org.example.Kept" in verdict.reason
+
+
+def test_suspects_are_measured_on_before_what_is_undecided(rules: Gate) -> None:
+    draws = random.Random(17)
+    vague = pair(draws, {"steps": lambda batch: draws.gauss(0, 6e6)})
+    both = {"q0": [vague], "q5": [pair(draws, {"heap": 6.0})]}
+    aged = {query: tuple(Aged(1, 1, *each) for each in of) for query, of in both.items()}
+    some = replace(night([]), expected=("q0", "q5"), aged=aged, baseline=dict.fromkeys(both, "b"))
+    assert [each.value for each in judge_night(some, [], rules)] == ["UNDECIDED", "SUSPECT"]
+    assert going_on(some, [], rules, 2) == ["q5", "q0"]
+
+
+def test_a_batch_that_costs_more_is_said_beside_the_verdict(rules: Gate) -> None:
+    """Its fixed cost informs: the growth decides."""
+    draws = random.Random(18)
+    for ratio, value in ((1.0, Value.OK), (2.0, Value.WATCH)):
+        pairs = [Pair(number, 0.2 * ratio, 0.2) for number in (1, 2, 3)]
+        some = night([pair(draws, {}) for _ in range(3)])
+        some = replace(some, measured=(Measured("q5", BATCH_CPU, tuple(pairs)),))
+        growth, cost = judge_night(some, [], rules)
+        assert (growth.value, growth.decides) == (Value.OK, True)
+        assert (cost.metric, cost.value, cost.decides) == (BATCH_CPU, value, False)
+        assert cost.ratio == pytest.approx(ratio)

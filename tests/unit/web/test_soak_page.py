@@ -43,6 +43,7 @@ def test_the_page_has_a_line_for_each_figure_and_no_ratio(browser: TestClient, r
         assert text in page
     assert "times its limit" in page
     assert "No pair is complete" not in page
+    assert not re.search(r">\s*Pairs\s*<", page)  # growths have no ratio
     assert "No night has a ratio" not in page
     assert "CPU s/batch" in shown(browser, at(run))  # the fixed cost of a batch, in the table
 
