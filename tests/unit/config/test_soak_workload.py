@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from nexmark.config import Workload
+from nexmark.config import Workload, load, paths, profile_path
 from nexmark.config.load import with_sizes
 from nexmark.errors import KeyedError
 
@@ -43,3 +43,20 @@ def test_too_few_batches_for_the_samples_are_refused(changes: dict[str, Any]) ->
 def test_soak_belongs_to_its_kind() -> None:
     with pytest.raises(KeyedError, match="soak belongs to kind: soak; remove it"):
         with_sizes({**SIZE, "soak": {"samples": 20}})
+
+
+def test_the_docs_name_what_the_profile_fills_in_the_warm_up() -> None:
+    """All of it is full before the batches that count."""
+    profile = load_profile()
+    limits = {name: int(value) for name, value in profile.items() if "etain" in name}
+    limits |= {name: int(value) for name, value in profile.items() if name.endswith("Updates")}
+    docs = (paths.repository() / "docs" / "soak.md").read_text()
+    assert [name for name in limits if f"`{name}`" not in docs] == []
+    warmup = load().workloads["soak"].warmup_batches
+    of_tasks = "spark.ui.retainedTasks"  # some for each batch
+    assert max(limit for name, limit in limits.items() if name != of_tasks) < warmup
+
+
+def load_profile() -> dict[str, str]:
+    lines = profile_path("soak").read_text().splitlines()
+    return dict(line.split(None, 1) for line in lines if line and not line.startswith("#"))
