@@ -116,7 +116,8 @@ def data_files(directory: Path, pattern: str = "*") -> list[Path]:
     return sorted(file for file in directory.glob(pattern) if file.is_file() and visible(file))
 
 
-def _quote(text: object) -> str:
+def quote(text: object) -> str:
+    """Return a text in quotes, as SQL needs it."""
     return "'" + str(text).replace("'", "''") + "'"
 
 
@@ -127,7 +128,7 @@ def identifier(name: str) -> str:
 
 def listed_files(files: Iterable[Path]) -> str:
     """Return paths as a list of DuckDB."""
-    return "[" + ", ".join(_quote(os.fspath(file)) for file in files) + "]"
+    return "[" + ", ".join(quote(os.fspath(file)) for file in files) + "]"
 
 
 def _event_files(path: Path) -> list[Path]:
@@ -162,7 +163,7 @@ def _load(connection: DuckDBPyConnection, files: list[Path]) -> None:
         number = "n" if "n" in present else "NULL"
     else:
         structs = ", ".join(
-            f"{entity}: {_quote(_struct(fields))}" for entity, fields in ENTITIES.items()
+            f"{entity}: {quote(_struct(fields))}" for entity, fields in ENTITIES.items()
         )
         scan = (
             f"read_json({names}, format = 'newline_delimited', "
@@ -307,7 +308,7 @@ def _scan(entry: Contract, at: Path, *, partitioned: bool) -> str:
     if not files:
         files, function = data_files(at, "**/*.csv"), "read_csv"
         kept = (column for column in entry.columns if column.name not in _PARTITION_COLUMNS)
-        columns = ", ".join(f"{column.name}: {_quote(column.type)}" for column in kept)
+        columns = ", ".join(f"{column.name}: {quote(column.type)}" for column in kept)
         options = [
             "auto_detect = false, header = false, allow_quoted_nulls = false",
             "delim = ',', quote = '\"', escape = '\\'",
