@@ -132,3 +132,48 @@ def test_a_column_may_be_called_like_a_word_of_sql(events: Path, tmp_path: Path)
     duckdb.execute(f"COPY ({sql}) TO '{tmp_path}/a/part-0.parquet' (FORMAT parquet)")
     made = check(job(sql, key=("group",)), events, tmp_path / "a")
     assert made.success, made.failures
+
+
+def output_of(directory: Path, *selects: str) -> Path:
+    """Write an output, a row for each SELECT."""
+    directory.mkdir()
+    rows = " UNION ALL ".join(f"SELECT {each}" for each in selects)
+    duckdb.execute(f"SET TimeZone = 'UTC'; COPY ({rows}) TO '{directory}/part-0.parquet'")
+    return directory
+
+
+MAPS = (
+    "MAP {{{}, {}}}",
+    "{{'in': MAP {{{}, {}}}}}",
+    "[MAP {{{}, {}}}, NULL]",
+    "MAP {{'outer': {{'at': TIMESTAMPTZ '2026-01-01 00:00:00+00', 'in': MAP {{{}, {}}}}}}}",
+)
+
+
+@pytest.mark.parametrize("value", MAPS)
+def test_equal_maps_are_equal_whatever_the_order_of_their_entries(
+    events: Path, tmp_path: Path, value: str
+) -> None:
+    one, other, wrong = (
+        value.format(first, second)
+        for first, second in (("'a': 1", "'b': 2"), ("'b': 2", "'a': 1"), ("'a': 1", "'b': 3"))
+    )
+    written = [
+        output_of(tmp_path / str(place), f"1 AS n, {each} AS value", "2, NULL")
+        for place, each in enumerate((one, other, wrong))
+    ]
+    reference = f"SELECT 1 AS n, {other} AS value UNION ALL SELECT 2, NULL"
+    assert check(job(reference, key=("n",)), events, *written[:2]).failures == ()
+    assert len(check(job(key=("n",)), events, written[2], written[0]).failures) == 1
+    assert check(job(reference, key=("n",)), events, written[2]).failures
+
+
+def test_times_in_lists_and_structs_are_compared(events: Path, tmp_path: Path) -> None:
+    """Spark writes them with a zone; the reference has them without one, in UTC."""
+    at = "TIMESTAMPTZ '2026-01-01 00:00:00+00'"
+    sql = f"SELECT [{at}] AS times, {{'at': {at}, 'TIMESTAMP': 1}} AS made"
+    written = output_of(tmp_path / "a", sql.removeprefix("SELECT "))
+    made = check(job(sql.replace(at, "TIMESTAMP '2026-01-01'"), key=()), events, written)
+    assert made.failures == ()
+    made = check(job(sql.replace(at, "TIMESTAMP '2026-01-02'"), key=()), events, written)
+    assert made.failures
