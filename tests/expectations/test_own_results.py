@@ -9,9 +9,12 @@ import pytest
 
 from nexmark.config import Job
 from nexmark.config.expectation_files import AddedExpectation
-from nexmark.expectations.contract import ExpectationsError
+from nexmark.config.job_tables import CHECK_TABLES
+from nexmark.expectations.checks import prepare
+from nexmark.expectations.contract import Column, Contract, ExpectationsError
 from nexmark.expectations.own_results import reference_problem, validate_own
 from nexmark.expectations.suites import ValidationOutcome
+from nexmark.expectations.tables import ENTITIES, load_output, open_events
 from tests.expectations.event_builders import bid, write_events
 
 COUNT = "SELECT auction, sum(price) AS total FROM bid GROUP BY auction"
@@ -177,3 +180,14 @@ def test_times_in_lists_and_structs_are_compared(events: Path, tmp_path: Path) -
     assert made.failures == ()
     made = check(job(sql.replace(at, "TIMESTAMP '2026-01-02'"), key=()), events, written)
     assert made.failures
+
+
+def test_no_table_of_a_job_has_the_name_of_one_of_the_checks(events: Path, tmp_path: Path) -> None:
+    """One would take the place of the other, so the loader of jobs refuses these names."""
+    columns = (Column("auction", "BIGINT"), Column("total", "BIGINT"))
+    entry = Contract("mine", "", columns, reference=COUNT.replace("sum(price)", "1"), compared=True)
+    with open_events(events) as opened:
+        loaded = load_output(opened.connection, entry, output(tmp_path / "a", *RIGHT), "parquet")
+        prepare(opened, entry, loaded)
+        rows = opened.connection.execute("SELECT table_name FROM information_schema.tables")
+        assert {row[0] for row in rows.fetchall()} - {*ENTITIES} == CHECK_TABLES
