@@ -14,7 +14,7 @@ from nexmark.config.document import display
 from nexmark.config.job_tables import JobTable, duckdb_type
 from nexmark.config.own_jobs import FOLDER
 from nexmark.errors import NexmarkError, suggest
-from nexmark.expectations.tables import data_files, first_line, identifier, listed_files, quote
+from nexmark.expectations.tables import data_files, identifier, listed_files, quote
 from nexmark.inputs.spark_types import ZONED, ZONELESS, in_spark_type
 
 if TYPE_CHECKING:
@@ -59,6 +59,21 @@ class InputTable:
         """Return the error to raise for a key of the table."""
         return _error(self.job, self.name, key, problem)
 
+    def unread(self, error: Exception) -> NexmarkError:
+        """Return the error to raise where DuckDB cannot read the files.
+
+        Args:
+            error: The error of DuckDB. Of a mistake in CSV, it names line and file apart.
+        """
+        reason, *more = str(error).strip().splitlines()
+        if "CSV Error" in reason:
+            reasons = ("Error when ", "Invalid unicode", "Expected Number of Columns")
+            reason += "".join(f": {line}" for line in more if line.startswith(reasons))
+            reason += "".join(f" ({line.strip()})" for line in more if line.startswith("  file = "))
+        is_typed = "Conversion Error" in reason or "JSON transform error" in reason
+        remedy = ", or give the column its type in types" if is_typed else ""
+        return self.error("files", f"{reason}; correct the files{remedy}")
+
     def scan(self, connection: DuckDBPyConnection, *, whole: bool) -> str:
         """Return the table function of DuckDB that reads the files in their order.
 
@@ -100,7 +115,9 @@ class InputTable:
 
     def _function(self, options: Sequence[str]) -> str:
         reader = _READERS[_ending(self.files[0])]
-        return f"{reader}({', '.join([listed_files(self.files), *options])})"
+        # An empty file of CSV would give a column without a name.
+        files = [file for file in self.files if file.stat().st_size] or self.files[:1]
+        return f"{reader}({', '.join([listed_files(files), *options])})"
 
     def _kinds(self, connection: DuckDBPyConnection, scan: str) -> dict[str, DuckDBPyType]:
         """Return the type of each column; NexmarkError for files that cannot be read."""
@@ -109,7 +126,7 @@ class InputTable:
         try:
             rows = connection.sql(f"FROM {scan}")
         except duckdb.Error as error:
-            raise self.error("files", f"{first_line(error)}; correct the files") from None
+            raise self.unread(error) from None
         return dict(zip(rows.columns, rows.types, strict=True))
 
     def _typed(self, ending: str, kinds: Mapping[str, DuckDBPyType]) -> list[str]:

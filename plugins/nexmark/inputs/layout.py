@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from nexmark.config import Job
 from nexmark.errors import NexmarkError
-from nexmark.expectations.tables import first_line, identifier, quote
+from nexmark.expectations.tables import identifier, quote
 from nexmark.inputs.input_files import InputTable, input_tables, with_input_hash
 from nexmark.model import Say
 from nexmark_jobs.sources.file_order import put_in_order
@@ -104,7 +104,7 @@ def _write(table: InputTable, work: Path, say: Say, most_batches: int | None) ->
         try:
             connection.execute(f"CREATE TABLE rows AS SELECT {columns} FROM {scan}{limit}")
         except duckdb.Error as error:
-            raise table.error("files", f"{first_line(error)}; correct the files") from None
+            raise table.unread(error) from None
         ((rows,),) = connection.execute("SELECT count(*) FROM rows").fetchall()
         if not rows:
             raise table.error("files", "the files have no row; name others")

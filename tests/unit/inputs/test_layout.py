@@ -154,15 +154,6 @@ def test_the_offset_of_a_text_counts(tmp_path: Path, ending: str) -> None:
     assert moments(file, tmp_path) == wanted
 
 
-@pytest.mark.parametrize("ending", ["json", "csv"])
-def test_the_same_offset_in_every_text_counts(tmp_path: Path, ending: str) -> None:
-    """DuckDB may find that such a column has times, and no texts."""
-    rows = "(VALUES ('2026-01-01T10:00:00+02:00'), ('2026-01-01T10:00:01+02:00')) AS made(moment)"
-    duckdb.execute(f"COPY (FROM {rows}) TO '{tmp_path}/in.{ending}'")
-    wanted = ["2026-01-01 08:00:00", "2026-01-01 08:00:01"]
-    assert moments(tmp_path / f"in.{ending}", tmp_path) == wanted
-
-
 @pytest.mark.parametrize(
     ("number", "unit"),
     [
@@ -250,6 +241,22 @@ def test_the_column_of_a_directory_may_have_a_type(tmp_path: Path, ending: str) 
     duckdb.execute(f"COPY (SELECT 1 AS id, '{AT}' AS moment) TO '{file}'")
     kinds, values = typed(file, tmp_path, {"code": "string"})
     assert (kinds[1], values) == ("VARCHAR", [1, "007"])
+
+
+def test_an_empty_file_among_others_has_no_column(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.csv").touch()
+    (tmp_path / "in" / "b.csv").write_text(f"code,moment\nch,{AT}\n")
+    assert typed(tmp_path / "in", tmp_path, {}) == (["VARCHAR"], ["ch"])
+
+
+def test_a_value_of_another_type_is_named_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text(f"amount,moment\n1.10,{AT}\nmuch,{AT}\n")
+    said = (
+        r"CSV Error on Line: 3: Error when converting column \"amount\".* \"much\" .*in.csv\); corr"
+    )
+    with pytest.raises(NexmarkError, match=said):
+        typed(tmp_path / "in.csv", tmp_path, {"amount": "decimal(10,2)"})
 
 
 def test_a_column_may_be_called_like_the_place_of_a_row(tmp_path: Path) -> None:
