@@ -15,7 +15,7 @@ from nexmark.config.job_tables import JobTable, duckdb_type
 from nexmark.config.own_jobs import FOLDER
 from nexmark.errors import NexmarkError, suggest
 from nexmark.expectations.tables import data_files, identifier, listed_files, quote
-from nexmark.inputs.spark_types import ZONED, ZONELESS, in_spark_type
+from nexmark.inputs.spark_types import TARGET, ZONED, ZONELESS, in_spark_type
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -30,7 +30,7 @@ _READERS = {
     ".csv": "read_csv",
 }
 _KNOWN = "*.parquet, *.json, *.jsonl, *.ndjson or *.csv, the latter four also with .gz"
-_TIMES = (*ZONELESS, ZONED, "DATE", "VARCHAR")
+_TIMES = (*ZONELESS, *ZONED, "DATE", "VARCHAR")
 _INTEGERS = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?")
 _FRACTIONS = re.compile(r"FLOAT|DOUBLE|DECIMAL\(.*\)")
 #: By the unit of a number, how it becomes a number of microseconds.
@@ -177,15 +177,15 @@ class InputTable:
             counted, scaled = "BIGINT", _MICROSECONDS[unit]
             if not is_integer:
                 counted, scaled = "DOUBLE", scaled.replace("//", "/")
-            return f"make_timestamp(({column}::{counted} {scaled})::BIGINT)::{ZONED}"
+            return f"make_timestamp(({column}::{counted} {scaled})::BIGINT)::{TARGET}"
         if kind not in _TIMES:
             raise self.error("event_time", f"{name} is of type {kind}; {_NAME}")
         if unit is not None:
             problem = f"{name} is of type {kind}, no number; remove event_time_unit"
             raise self.error("event_time_unit", problem)
-        if kind in ("VARCHAR", ZONED):
-            return f"{column}::{ZONED}"  # a text may have an offset, which a TIMESTAMP would lose
-        return f"{column}::TIMESTAMP::{ZONED}"
+        if kind in ("VARCHAR", *ZONED):
+            return f"{column}::{TARGET}"  # a text may have an offset, which a TIMESTAMP would lose
+        return f"{column}::TIMESTAMP::{TARGET}"
 
 
 def input_tables(job: Job) -> list[InputTable]:

@@ -27,14 +27,16 @@ _CASTS = {
     "TIME": "VARCHAR",
     "TIME_NS": "VARCHAR",
     "TIME WITH TIME ZONE": "VARCHAR",
-    "TIMESTAMPTZ_NS": "TIMESTAMP WITH TIME ZONE",
     "UUID": "VARCHAR",
     "VARIANT": "VARCHAR",
     "GEOMETRY": "VARCHAR",
     "BIGNUM": "VARCHAR",
     '"NULL"': "VARCHAR",
 }
-ZONED = "TIMESTAMP WITH TIME ZONE"
+#: What Spark reads as a TIMESTAMP.
+TARGET = "TIMESTAMP WITH TIME ZONE"
+#: Times with a zone, as pandas writes them, too.
+ZONED = (TARGET, "TIMESTAMPTZ_NS")
 ZONELESS = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")
 
 
@@ -48,7 +50,7 @@ def in_spark_type(name: str, kind: DuckDBPyType) -> str:
         kind: Its type.
     """
     column = identifier(name)
-    target, between = _target(kind, ZONED), _target(kind, ZONELESS[0])
+    target, between = _target(kind, TARGET), _target(kind, ZONELESS[0])
     if target == str(kind):
         return column
     # DuckDB casts a time of nanoseconds to one with a zone by way of a TIMESTAMP only.
@@ -73,6 +75,8 @@ def _target(kind: DuckDBPyType, time: str) -> str:
     if kind.id in ("enum", "union"):
         return "VARCHAR"
     plain = str(kind)
+    if plain in ZONED:
+        return TARGET
     return time if plain in ZONELESS else _CASTS.get(plain, plain)
 
 

@@ -103,6 +103,9 @@ def test_a_static_table_is_one_file(tmp_path: Path) -> None:
     [
         (f"TIMESTAMP '{AT}'", "TIMESTAMP WITH TIME ZONE"),
         (f"TIMESTAMP_NS '{AT}'", "TIMESTAMP WITH TIME ZONE"),
+        (f"TIMESTAMPTZ_NS '{AT}+00'", "TIMESTAMP WITH TIME ZONE"),
+        (f"[TIMESTAMPTZ_NS '{AT}+00']", "TIMESTAMP WITH TIME ZONE[]"),
+        ("NULL", "VARCHAR"),
         ("1::UBIGINT", "DECIMAL(20,0)"),
         ("uuid()", "VARCHAR"),
         ("TIME '10:00:00'", "VARCHAR"),
@@ -152,6 +155,14 @@ def test_the_offset_of_a_text_counts(tmp_path: Path, ending: str) -> None:
     begin = "2026-01-01 08:00:0"
     wanted = [f"{begin}0", f"{begin}1", f"{begin}2", f"{begin}3.500000"]
     assert moments(file, tmp_path) == wanted
+
+
+@pytest.mark.parametrize("kind", ["TIMESTAMP_NS", "TIMESTAMP_MS", "TIMESTAMPTZ", "TIMESTAMPTZ_NS"])
+def test_a_time_of_any_kind_is_an_event_time(tmp_path: Path, kind: str) -> None:
+    """Pandas counts nanoseconds."""
+    text = "2026-01-01 00:00:00+00" if "TZ" in kind else AT
+    duckdb.execute(f"COPY (SELECT {kind} '{text}' AS moment) TO '{tmp_path}/in.parquet'")
+    assert moments(tmp_path / "in.parquet", tmp_path) == [AT]
 
 
 @pytest.mark.parametrize(
