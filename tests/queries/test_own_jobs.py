@@ -173,7 +173,10 @@ def build(spark, tables):
 """
 
 
-def test_a_python_job_may_read_the_tables_as_views(write: Path, run_job: RunJob) -> None:
+def test_a_python_job_may_read_the_tables_as_views(
+    write: Path, run_job: RunJob, spark: SparkSession
+) -> None:
+    spark.catalog.dropTempView("bid")  # of another test, in the same session
     python_job(write, VIEWS)
     _, rows = run_job("--query", "mine", *EVENTS)
     assert len(rows) == 2 * 2000 * 46 // 50
