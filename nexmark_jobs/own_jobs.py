@@ -7,14 +7,16 @@ A SQL file has one or more statements with `;` between them. All but the last on
 last one needs, as temporary views; the last one is the query. It reads the streams as the views
 `person`, `auction` and `bid`, or its own tables by their names.
 
-A Python file has a function of the session and of a dict with these streams by name. It returns the
-frame of the query. Python workers get its other files by `addPyFile`. Another function of it may
-make of each micro-batch the rows that a `foreachBatch` would write.
+A Python file has a function of the session and of a dict with these streams by name; the session
+has them as views, too. It returns the frame of the query. Python workers get its other files by
+`addPyFile`. Another function of it may make of each micro-batch the rows that a `foreachBatch`
+would write.
 """
 
 import json
 import logging
 import re
+import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,6 +25,7 @@ from functools import partial
 from pathlib import Path
 from types import ModuleType
 
+from pyspark import cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -98,6 +101,7 @@ class OwnJob:
             return run_statements(spark, file.path, tables)
         for name in self.py_files:
             spark.sparkContext.addPyFile(str(self.directory / name))
+        _make_views(spark, tables)
         return file.frame(self.function, spark, tables)
 
     def _stream(self, streams: Streams, kind: str) -> DataFrame:
@@ -120,7 +124,8 @@ def own_query(name: str, below: Path = OWN) -> Query:
 class PythonFile:
     """The Python file of a job, which is run whenever its frame is made.
 
-    Python workers get its functions by value: it is no module that they could import.
+    Python workers get its functions by value: it is no module that they could import. In this
+    process it is one, because dataclasses look their module up.
 
     Attributes:
         path: the file.
@@ -146,6 +151,8 @@ class PythonFile:
         """
         self._module, self._columns = ModuleType(f"own_job_{self.path.stem}"), ()
         self._module.__file__ = str(self.path)
+        sys.modules[self._module.__name__] = self._module
+        cloudpickle.register_pickle_by_value(self._module)  # type: ignore[no-untyped-call]
         with self._blamed():
             exec(compile(self.path.read_bytes(), str(self.path), "exec"), vars(self._module))
             frame = getattr(self._module, function)(spark, dict(tables))
@@ -190,22 +197,22 @@ class PythonFile:
             lines = [step.lineno for step in steps if step.filename == str(self.path)]
             line = getattr(error, "lineno", None) or (lines[-1] if lines else 1)
             reason = f"{type(error).__name__}: {one_line(error)}".rstrip(" .;")
+            if isinstance(error, ModuleNotFoundError) and error.name:
+                file = f"{error.name.partition('.')[0]}.py"
+                remedy = f"if {file} is beside the job, list it in py_files"
+                raise UsageError(f"{self.path.name}:{line}: {reason}; {remedy}") from None
             raise UsageError(f"{self.path.name}:{line}: {reason}; correct it") from None
 
 
 def run_statements(spark: SparkSession, file: Path, tables: Mapping[str, DataFrame]) -> DataFrame:
     """Run the statements of a file over tables, which are temporary views; return the last frame.
 
-    Views and functions that an earlier run has left in the session are dropped first.
-
     Raises:
         UsageError: A statement is wrong, with its line and column, or the last one is no query over
             a stream.
     """
     logging.getLogger("SQLQueryContextLogger").disabled = True  # it prints each error with its plan
-    _clear(spark)
-    for name, table_frame in tables.items():
-        table_frame.createOrReplaceTempView(name)
+    _make_views(spark, tables)
     frame: DataFrame | None = None
     for statement in statements(file.read_text(encoding="utf-8")):
         try:
@@ -218,6 +225,13 @@ def run_statements(spark: SparkSession, file: Path, tables: Mapping[str, DataFra
         problem = "the last statement is no query over a stream"
         raise UsageError(f"{file.name}: {problem}; end with a SELECT from {', '.join(tables)}")
     return checked_columns(file, frame)
+
+
+def _make_views(spark: SparkSession, tables: Mapping[str, DataFrame]) -> None:
+    """Make temporary views of tables, in place of all views and functions of an earlier run."""
+    _clear(spark)
+    for name, frame in tables.items():
+        frame.createOrReplaceTempView(name)
 
 
 def _clear(spark: SparkSession) -> None:

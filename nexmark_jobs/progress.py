@@ -8,6 +8,7 @@ sees rows that come in pairs. The two halves of the hash are summed apart, becau
 ones overflows, which newer Sparks report as an error. A micro-batch may hold 2^31 rows.
 
 xxhash64 passes over NULL, so two rows that differ only in which of two columns is NULL collide.
+Spark hashes no MAP: in its place, its entries are hashed in the order of their keys.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,8 +16,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from nexmark_jobs.state_metrics import LOAD_MS, state_metric
 
@@ -35,13 +37,51 @@ def observe(frame: DataFrame, *, digest: bool, by: str | Observation = OBSERVATI
     """Count (and with `digest` hash) the rows that `frame` yields, leaving them as they are."""
     if not digest:
         return frame.observe(by, F.count(F.lit(1)).alias("rows"))
-    hashed = frame.withColumn(_HASH, F.xxhash64(*frame.columns))
+    columns = [_without_maps(F.col(_quoted(each.name)), each.dataType) for each in frame.schema]
+    hashed = frame.withColumn(_HASH, F.xxhash64(*columns))
     return hashed.observe(
         by,
         F.count(F.lit(1)).alias("rows"),
         F.sum(F.col(_HASH).bitwiseAND(_MASK)).alias("low"),
         F.sum(F.shiftrightunsigned(F.col(_HASH), _HALF)).alias("high"),
     ).drop(_HASH)
+
+
+def _without_maps(column: Column, kind: DataType) -> Column:
+    """Return a column that is equal for equal maps, in a type that Spark hashes.
+
+    A column without maps stays as it is, so that its hash does.
+
+    Args:
+        column: the column, or a part of one.
+        kind: its type.
+    """
+    if not _has_map(kind):
+        return column
+    if isinstance(kind, MapType):
+        if _has_map(values := kind.valueType):
+            column = F.transform_values(column, lambda _, value: _without_maps(value, values))
+        return F.sort_array(F.map_entries(column))
+    if isinstance(kind, ArrayType):
+        elements = kind.elementType
+        return F.transform(column, lambda element: _without_maps(element, elements))
+    assert isinstance(kind, StructType)
+    fields = [_without_maps(column.getField(each.name), each.dataType) for each in kind]
+    return F.struct(*fields)
+
+
+def _has_map(kind: DataType) -> bool:
+    """Tell whether a type is a MAP, or has one in it."""
+    if isinstance(kind, ArrayType):
+        return _has_map(kind.elementType)
+    if isinstance(kind, StructType):
+        return any(_has_map(each.dataType) for each in kind)
+    return isinstance(kind, MapType)
+
+
+def _quoted(name: str) -> str:
+    """Return the name of a column in backticks."""
+    return f"`{name.replace('`', '``')}`"
 
 
 def combine(batches: Iterable[Mapping[str, int | None]]) -> str:

@@ -9,9 +9,12 @@ import pytest
 
 from nexmark.config import Job
 from nexmark.config.expectation_files import AddedExpectation
-from nexmark.expectations.contract import ExpectationsError
+from nexmark.config.job_tables import CHECK_TABLES
+from nexmark.expectations.checks import prepare
+from nexmark.expectations.contract import Column, Contract, ExpectationsError
 from nexmark.expectations.own_results import reference_problem, validate_own
 from nexmark.expectations.suites import ValidationOutcome
+from nexmark.expectations.tables import ENTITIES, load_output, open_events
 from tests.expectations.event_builders import bid, write_events
 
 COUNT = "SELECT auction, sum(price) AS total FROM bid GROUP BY auction"
@@ -132,3 +135,59 @@ def test_a_column_may_be_called_like_a_word_of_sql(events: Path, tmp_path: Path)
     duckdb.execute(f"COPY ({sql}) TO '{tmp_path}/a/part-0.parquet' (FORMAT parquet)")
     made = check(job(sql, key=("group",)), events, tmp_path / "a")
     assert made.success, made.failures
+
+
+def output_of(directory: Path, *selects: str) -> Path:
+    """Write an output, a row for each SELECT."""
+    directory.mkdir()
+    rows = " UNION ALL ".join(f"SELECT {each}" for each in selects)
+    duckdb.execute(f"SET TimeZone = 'UTC'; COPY ({rows}) TO '{directory}/part-0.parquet'")
+    return directory
+
+
+MAPS = (
+    "MAP {{{}, {}}}",
+    "{{'in': MAP {{{}, {}}}}}",
+    "[MAP {{{}, {}}}, NULL]",
+    "MAP {{'outer': {{'at': TIMESTAMPTZ '2026-01-01 00:00:00+00', 'in': MAP {{{}, {}}}}}}}",
+)
+
+
+@pytest.mark.parametrize("value", MAPS)
+def test_equal_maps_are_equal_whatever_the_order_of_their_entries(
+    events: Path, tmp_path: Path, value: str
+) -> None:
+    one, other, wrong = (
+        value.format(first, second)
+        for first, second in (("'a': 1", "'b': 2"), ("'b': 2", "'a': 1"), ("'a': 1", "'b': 3"))
+    )
+    written = [
+        output_of(tmp_path / str(place), f"1 AS n, {each} AS value", "2, NULL")
+        for place, each in enumerate((one, other, wrong))
+    ]
+    reference = f"SELECT 1 AS n, {other} AS value UNION ALL SELECT 2, NULL"
+    assert check(job(reference, key=("n",)), events, *written[:2]).failures == ()
+    assert len(check(job(key=("n",)), events, written[2], written[0]).failures) == 1
+    assert check(job(reference, key=("n",)), events, written[2]).failures
+
+
+def test_times_in_lists_and_structs_are_compared(events: Path, tmp_path: Path) -> None:
+    """Spark writes them with a zone; the reference has them without one, in UTC."""
+    at = "TIMESTAMPTZ '2026-01-01 00:00:00+00'"
+    sql = f"SELECT [{at}] AS times, {{'at': {at}, 'TIMESTAMP': 1}} AS made"
+    written = output_of(tmp_path / "a", sql.removeprefix("SELECT "))
+    made = check(job(sql.replace(at, "TIMESTAMP '2026-01-01'"), key=()), events, written)
+    assert made.failures == ()
+    made = check(job(sql.replace(at, "TIMESTAMP '2026-01-02'"), key=()), events, written)
+    assert made.failures
+
+
+def test_no_table_of_a_job_has_the_name_of_one_of_the_checks(events: Path, tmp_path: Path) -> None:
+    """One would take the place of the other, so the loader of jobs refuses these names."""
+    columns = (Column("auction", "BIGINT"), Column("total", "BIGINT"))
+    entry = Contract("mine", "", columns, reference=COUNT.replace("sum(price)", "1"), compared=True)
+    with open_events(events) as opened:
+        loaded = load_output(opened.connection, entry, output(tmp_path / "a", *RIGHT), "parquet")
+        prepare(opened, entry, loaded)
+        rows = opened.connection.execute("SELECT table_name FROM information_schema.tables")
+        assert {row[0] for row in rows.fetchall()} - {*ENTITIES} == CHECK_TABLES

@@ -6,6 +6,7 @@ import json
 import re
 from itertools import pairwise
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from pyspark.sql import SparkSession
@@ -165,6 +166,78 @@ def test_a_python_job_has_its_functions_and_files_in_the_workers(
     assert {row[2] for row in rows} > {len("Google") + 1, len("Apple") + 1}
 
 
+VIEWS = """\
+def build(spark, tables):
+    bids = spark.table("bid").select("auction", "price")
+    return spark.sql("SELECT auction, price FROM bid").unionByName(bids)
+"""
+
+
+def test_a_python_job_may_read_the_tables_as_views(
+    write: Path, run_job: RunJob, spark: SparkSession
+) -> None:
+    spark.catalog.dropTempView("bid")  # of another test, in the same session
+    python_job(write, VIEWS)
+    _, rows = run_job("--query", "mine", *EVENTS)
+    assert len(rows) == 2 * 2000 * 46 // 50
+
+
+DATACLASS = """\
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import functions as F
+
+@dataclass
+class Limit:
+    price: int
+
+@F.udf("boolean")
+def is_below(price):
+    return price < Limit(1_000).price
+
+BELOW = is_below("price")
+
+def build(spark, tables):
+    return tables["bid"].where(BELOW).select("price")
+"""
+
+
+def test_a_python_job_may_have_dataclasses_which_workers_get_by_value(
+    write: Path, run_job: RunJob
+) -> None:
+    """A dataclass looks its module up; the workers have no such module."""
+    python_job(write, DATACLASS)
+    _, rows = run_job("--query", "mine", *EVENTS)
+    assert rows
+    assert max(row[0] for row in rows) < 1_000
+
+
+@pytest.mark.parametrize("archive", ["texts.zip", "texts-1.0-py3-none-any.whl"])
+def test_a_python_job_may_import_from_an_archive(
+    write: Path, run_job: RunJob, tmp_path: Path, archive: str
+) -> None:
+    """As it is written by the loader: drivers and workers import from it."""
+    package = f"length_of_{archive[-3:]}"
+    with ZipFile(tmp_path / archive, "w") as file:
+        file.writestr(f"{package}/__init__.py", "def length(text):\n    return len(text)\n")
+    (tmp_path / "mine.py").write_text(HELPED.replace("word_length", package))
+    text = f"tables: nexmark\npython: mine.py:build\npy_files: [{archive}]\n"
+    (tmp_path / "mine.yaml").write_text(text)
+    read_job(tmp_path / "mine.yaml").write(write)
+    _, rows = run_job("--query", "mine", *EVENTS)
+    assert {row[2] for row in rows} > {len("Google") + 1, len("Apple") + 1}
+
+
+def test_a_timed_run_digests_maps(write: Path, spark: SparkSession, tmp_path: Path) -> None:
+    job(write, "SELECT auction, map(channel, price, 'bidder', bidder) AS of FROM bid")
+    arguments = ["--query", "mine", *EVENTS, "--result", str(tmp_path / "r")]
+    first, second = (run(spark, parse(arguments), quiet=True) for _ in range(2))
+    assert first["output_rows"] == 2000 * 46 // 50
+    assert first["digest"] == second["digest"] != "0" * 16
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -174,7 +247,11 @@ def test_a_python_job_has_its_functions_and_files_in_the_workers(
             "mine.py:3: AnalysisException: [UNRESOLVED_COLUMN",
         ),
         ("def build(spark, tables):\n    return None\n", "mine.py: build returns no streaming"),
-        ("import no_such_module\n", "mine.py:1: ModuleNotFoundError: No module named"),
+        (
+            "import no_such.module\n",
+            "mine.py:1: ModuleNotFoundError: No module named 'no_such'; "
+            "if no_such.py is beside the job, list it in py_files",
+        ),
         ("def build(:\n", "mine.py:1: SyntaxError: invalid syntax"),
     ],
 )

@@ -8,7 +8,11 @@ from typing import Any
 
 import duckdb
 import pytest
+from pyspark.sql import SparkSession
 
+from nexmark.config import Job
+from nexmark.config.job_tables import JobTable
+from nexmark.inputs.layout import lay_out
 from nexmark_jobs import own_jobs
 from nexmark_jobs.errors import LateRowsError, UsageError
 from nexmark_jobs.sources.laid_out_tables import LaidOutTable, write_tables
@@ -153,6 +157,39 @@ def test_rows_behind_the_watermark_are_no_result(
     source = tables(tmp_path / "in", (table, [*selects[2:], *selects[:2]]), COUNTRY)
     with pytest.raises(LateRowsError, match="further out of order than the job's watermark allows"):
         run_job("--query", "mine", "--source", source)
+
+
+NESTED = """\
+SELECT TIMESTAMPTZ '2026-01-01 00:00:00+00' AS at, TIMESTAMP '2026-01-01 00:00:00' AS plain,
+    TIMESTAMP_NS '2026-01-01 00:00:00.000000001' AS nano, 1::UBIGINT AS big, 1::HUGEINT AS huge,
+    1::UTINYINT AS tiny, TIME '10:00:00' AS clock, INTERVAL 1 DAY AS span, '101'::BIT AS bits,
+    {'id': uuid(), 'at': TIMESTAMP '2026-01-01 00:00:00', 'a b': [2::USMALLINT]} AS made,
+    [{'big': 3::UBIGINT, 'day': DATE '2026-01-01'}] AS list, array_value(1.5, 2.5) AS pair,
+    MAP {'a': {'at': TIMESTAMP_MS '2026-01-01 00:00:00', 'clock': TIME '10:00:00'}} AS by_name,
+    [[TIMESTAMP_S '2026-01-01 00:00:00']] AS deep, 'ch'::ENUM('ch', 'at') AS code
+FROM range(3)
+"""
+
+
+@pytest.mark.spark
+def test_every_engine_reads_nested_types_as_they_are_laid_out(
+    own: Path, run_job: RunJob, spark: SparkSession, tmp_path: Path
+) -> None:
+    """What Spark lacks has another type, also in structs, lists and maps; times are TIMESTAMP."""
+    duckdb.execute(f"COPY ({NESTED}) TO '{tmp_path}/in.parquet'")
+    files = {"files": f"{tmp_path}/in.parquet", "event_time": "at", "watermark": "1 minute"}
+    orders = JobTable.model_validate(files)
+    of = Job(name="mine", tables={"orders": orders}, sql="mine.sql", text="SELECT * FROM orders")
+    lay_out(of, tmp_path / "in", lambda line: None)
+    job(own, "SELECT *, by_name['a'].at AS inner_time FROM orders WHERE made.at = deep[0][0]")
+    _, rows = run_job("--query", "mine", "--source", f"tables:{tmp_path / 'in'}")
+    assert len(rows) == 3
+    schema = spark.read.parquet(f"file:{tmp_path}/in/orders").schema
+    kinds = {each.name: each.dataType.simpleString() for each in schema}
+    assert kinds["made"] == "struct<id:string,at:timestamp,a b:array<int>>"
+    assert kinds["list"] == "array<struct<big:decimal(20,0),day:date>>"
+    assert kinds["by_name"] == "map<string,struct<at:timestamp,clock:string>>"
+    assert kinds["deep"] == "array<array<timestamp>>"
 
 
 def test_a_directory_without_tables_is_named(own: Path, run_job: RunJob, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from nexmark.config.fields import (
     SparkConf,
     job_names,
 )
-from nexmark.config.job_tables import TABLE_NAME, JobTable, JobTables
+from nexmark.config.job_tables import CHECK_TABLES, TABLE_NAME, JobTable, JobTables
 from nexmark.errors import ConfigError, KeyedError
 from nexmark.model import CANARY, FLAMES, SUITE
 from nexmark_jobs.redaction import is_secret
@@ -79,6 +79,19 @@ def _function_name(name: str) -> str:
     return name
 
 
+#: Archives that Python imports from. A wheel is one by another name.
+_ARCHIVES = (".zip", ".egg", ".whl")
+
+
+def _is_archive(name: str) -> bool:
+    return name.endswith(_ARCHIVES)
+
+
+def _deployed(name: str) -> str:
+    """Return the name under which Spark takes one of `py_files`: a wheel only as a .zip."""
+    return f"{name.removesuffix('.whl')}.zip" if name.endswith(".whl") else name
+
+
 def _jar(name: str) -> str:
     if not name.endswith(".jar"):
         raise ValueError(f"{name!r} is no JAR; its name ends with .jar")
@@ -130,7 +143,7 @@ class Job(Model):
         sql: the file with its statements; or
         python: FILE:FUNCTION, the function that makes its frame.
         foreach_batch: the function of the file that makes the rows to write of each micro-batch.
-        py_files: Python files beside it that its file imports.
+        py_files: what its Python file imports from beside it: Python files, and archives of them.
         jars: JARs beside it, on the class path of its drivers and executors.
         confs: Spark confs, which go before the confs of the engine.
         application: what `spark-submit` runs as it is, in place of SQL or Python.
@@ -140,7 +153,8 @@ class Job(Model):
         reference: a file with its whole result as DuckDB SQL.
         expectations: a file with a suite of Great Expectations.
         text: the content of its file.
-        py_texts: the content of each of `py_files`.
+        py_texts: the content of each of `py_files` that is a Python file.
+        py_archives: where each other one of `py_files` is, with its hash.
         jar_files: where each of `jars` is, with its hash.
         reference_text: the content of `reference`.
         added: the content of `expectations`.
@@ -163,6 +177,7 @@ class Job(Model):
     expectations: FileName | None = None
     text: str = ""
     py_texts: tuple[str, ...] = ()
+    py_archives: tuple[JobFile, ...] = ()
     jar_files: tuple[JobFile, ...] = ()
     reference_text: str = ""
     added: tuple[AddedExpectation, ...] = ()
@@ -211,12 +226,14 @@ class Job(Model):
             kind = "python" if self.python else "sql"
             parts = [self.text, self.py_texts, self.output_mode, self.key]
             if self.own_tables is not None:
-                described = {name: each.model_dump() for name, each in self.own_tables.items()}
+                described = {name: each.described() for name, each in self.own_tables.items()}
                 parts += [described, self.input_sha256]
             if self.jars or self.confs:
                 parts += [[jar.sha256 for jar in self.jar_files], dict(sorted(self.confs.items()))]
             if self.foreach_batch:
                 parts += [self.foreach_batch]
+            if self.py_archives:
+                parts += [[archive.sha256 for archive in self.py_archives]]
         return f"{kind}-{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:_DIGITS]}"
 
     @property
@@ -255,15 +272,20 @@ class Job(Model):
             "file": self.file,
             "function": self.function,
             "foreach_batch": self.foreach_batch or "",
-            "py_files": self.py_files,
+            "py_files": [_deployed(name) for name in self.py_files],
             "output_mode": self.output_mode,
             "key": list(self.key),
         }
-        texts = dict(zip(self.py_files, self.py_texts, strict=True))
+        archives = [name for name in self.py_files if _is_archive(name)]
+        modules = [name for name in self.py_files if not _is_archive(name)]
+        texts = dict(zip(modules, self.py_texts, strict=True))
         texts |= {"job.json": json.dumps(described, indent=1) + "\n", self.file: self.text}
         contents = {name: text.encode() for name, text in texts.items()}
-        jars = zip(self.jars, self.jar_files, strict=True)
-        contents |= {name: jar.content() for name, jar in jars}
+        shipped = [
+            *zip(self.jars, self.jar_files, strict=True),
+            *zip(map(_deployed, archives), self.py_archives, strict=True),
+        ]
+        contents |= {name: file.content() for name, file in shipped}
         return {f"{self.name}/{name}": content for name, content in contents.items()}
 
     def write(self, jobs: Path) -> None:
@@ -299,7 +321,7 @@ class Job(Model):
 
 #: Keys that the loader adds to what a person writes.
 _LOADED = (
-    *("text", "py_texts", "jar_files", "reference_text", "added"),
+    *("text", "py_texts", "py_archives", "jar_files", "reference_text", "added"),
     *("main_file", "input_sha256"),
 )
 
@@ -307,7 +329,20 @@ _LOADED = (
 def load_jobs(directory: Path | None = None) -> dict[str, Job]:
     """Return the jobs in `include/conf/jobs` by name; ConfigError for the first mistake."""
     directory = directory or paths.conf_dir()
+    _check_endings(directory / FOLDER)
     return {name: read_job(directory / FOLDER / f"{name}.yaml") for name in job_names(directory)}
+
+
+#: Keys that only a job has: by these, a file is one whatever its name ends with.
+_JOB_KEYS = re.compile(rb"^(?:sql|python|application):", re.MULTILINE)
+
+
+def _check_endings(folder: Path) -> None:
+    """Raise ConfigError for a job whose file has the other ending of YAML."""
+    for path in sorted(folder.glob("*.yml")):
+        if path.is_file() and _JOB_KEYS.search(path.read_bytes()):
+            problem = f"the file of a job ends with .yaml; rename it to {path.stem}.yaml"
+            raise ConfigError(f"{display(path)}: {problem}")
 
 
 def read_job(path: Path) -> Job:
@@ -326,7 +361,12 @@ def read_job(path: Path) -> Job:
     key = "sql" if job.sql else "python"
     texts: dict[str, object] = {"text": _beside(document, key, job.file)}
     texts["jar_files"] = tuple(JobFile.of(_file(document, "jars", name)) for name in job.jars)
-    texts["py_texts"] = tuple(_beside(document, "py_files", name) for name in job.py_files)
+    texts["py_texts"] = tuple(
+        _beside(document, "py_files", name) for name in job.py_files if not _is_archive(name)
+    )
+    texts["py_archives"] = tuple(
+        JobFile.of(_file(document, "py_files", name)) for name in job.py_files if _is_archive(name)
+    )
     if job.python:
         _check_python(document, job)
     if job.reference is not None:
@@ -351,6 +391,9 @@ def _tables(document: Document) -> Literal["nexmark"] | JobTables:
         if not TABLE_NAME.fullmatch(name):
             letters = "small letters, digits and _, a letter first"
             raise document.error(("tables", name), f"{name!r} is no name; write {letters}")
+        if name in CHECK_TABLES:
+            problem = f"{name!r} names a table of the checks; take another name, as {name}_rows"
+            raise document.error(("tables", name), problem)
         if not isinstance(table, Mapping):
             remedy = "write its keys below it, as files: orders/*.parquet"
             raise document.error(("tables", name), f"{table!r} is no table; {remedy}")

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING
 
+from nexmark.expectations.comparable import sorted_maps
 from nexmark.expectations.contract import EXPERIMENT_CONTRACTS, Contract, contract
-from nexmark.expectations.tables import Events, Output, identifier
+from nexmark.expectations.tables import Events, Output, identifier, quote
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -74,8 +75,9 @@ def reference_select(query: str) -> str:
 
 def _select(entry: Contract) -> str:
     casts = ", ".join(
-        f"CAST({identifier(column.name)} AS {column.type}) AS {identifier(column.name)}"
+        f"{sorted_maps(f'CAST({name} AS {column.type})', column.type)} AS {name}"
         for column in entry.reference_columns
+        for name in [identifier(column.name)]
     )
     sql = entry.reference.rstrip().rstrip(";") or reference_sql(entry.query)
     return f"SELECT {casts} FROM (\n{sql}\n)"
@@ -118,7 +120,7 @@ def _count(connection: DuckDBPyConnection, table: str) -> int:
 def types_check(entry: Contract) -> Check:
     """Return the check that the columns of the output have the types of the contract."""
     columns = ", ".join(
-        f"({position}, '{column.name}', '{column.type}')"
+        f"({position}, {quote(column.name)}, {quote(column.type)})"
         for position, column in enumerate(entry.columns, 1)
     )
     sql = f"""\

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nexmark.config import Job
+from nexmark.expectations.comparable import plain_times, sorted_maps
 from nexmark.expectations.contract import Column, Contract, ExpectationsError
 from nexmark.expectations.findings import row_text
 from nexmark.expectations.suites import ValidationOutcome, judge
@@ -186,7 +187,10 @@ def differences(
         listed = [", ".join(map(str, _columns(connection, each))) for each in outputs]
         return f"{names[0]} has the columns {listed[0]}, {names[1]} has {listed[1]}"
     only = "({} EXCEPT ALL {})"
-    columns = ", ".join(identifier(each.name) for each in _columns(connection, outputs[0]))
+    columns = ", ".join(
+        f"{sorted_maps(identifier(each.name), each.type)} AS {identifier(each.name)}"
+        for each in _columns(connection, outputs[0])
+    )
     left = only.format(f"SELECT {columns} FROM {one}", f"SELECT {columns} FROM {other}")
     right = only.format(f"SELECT {columns} FROM {other}", f"SELECT {columns} FROM {one}")
     counts = [
@@ -269,10 +273,7 @@ def _scan(directory: Path) -> str:
 
 def _columns(connection: DuckDBPyConnection, directory: Path) -> tuple[Column, ...]:
     described = connection.execute(f"DESCRIBE FROM {_scan(directory)}").fetchall()
-    return tuple(
-        Column(name, "TIMESTAMP" if kind.startswith("TIMESTAMP") else kind)
-        for name, kind, *_ in described
-    )
+    return tuple(Column(name, plain_times(kind)) for name, kind, *_ in described)
 
 
 def _check_reference(events: Events, job: Job, entry: Contract) -> None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nexmark.expectations.comparable import plain_times, sorted_maps
 from nexmark.expectations.contract import Column, Contract, ExpectationsError
 from nexmark_jobs.errors import UsageError
 from nexmark_jobs.sources.laid_out_tables import read_tables
@@ -102,9 +103,8 @@ def _connected() -> Iterator[DuckDBPyConnection]:
 
 
 def _without_zone(name: str, kind: str) -> str:
-    column = identifier(name)
-    is_zoned = kind == "TIMESTAMP WITH TIME ZONE"
-    return f"{column}::TIMESTAMP AS {column}" if is_zoned else column
+    column, plain = identifier(name), plain_times(kind)
+    return column if plain == kind else f"{column}::{plain} AS {column}"
 
 
 def data_files(directory: Path, pattern: str = "*") -> list[Path]:
@@ -116,7 +116,8 @@ def data_files(directory: Path, pattern: str = "*") -> list[Path]:
     return sorted(file for file in directory.glob(pattern) if file.is_file() and visible(file))
 
 
-def _quote(text: object) -> str:
+def quote(text: object) -> str:
+    """Return a text in quotes, as SQL needs it."""
     return "'" + str(text).replace("'", "''") + "'"
 
 
@@ -127,7 +128,7 @@ def identifier(name: str) -> str:
 
 def listed_files(files: Iterable[Path]) -> str:
     """Return paths as a list of DuckDB."""
-    return "[" + ", ".join(_quote(os.fspath(file)) for file in files) + "]"
+    return "[" + ", ".join(quote(os.fspath(file)) for file in files) + "]"
 
 
 def _event_files(path: Path) -> list[Path]:
@@ -162,7 +163,7 @@ def _load(connection: DuckDBPyConnection, files: list[Path]) -> None:
         number = "n" if "n" in present else "NULL"
     else:
         structs = ", ".join(
-            f"{entity}: {_quote(_struct(fields))}" for entity, fields in ENTITIES.items()
+            f"{entity}: {quote(_struct(fields))}" for entity, fields in ENTITIES.items()
         )
         scan = (
             f"read_json({names}, format = 'newline_delimited', "
@@ -271,24 +272,18 @@ def load_output(
     scan = _scan(entry, directory, partitioned=entry.names[-2:] == _PARTITION_COLUMNS)
     try:
         described = connection.execute(f"DESCRIBE FROM {scan}").fetchall()
-        columns = tuple(
-            Column(name, "TIMESTAMP" if kind.startswith("TIMESTAMP") else kind)
-            for name, kind, *_ in described
-        )
+        columns = tuple(Column(name, plain_times(kind)) for name, kind, *_ in described)
         instants = ", ".join(
-            f"CAST({identifier(column.name)} AS TIMESTAMP) AS {identifier(column.name)}"
+            f"CAST({identifier(column.name)} AS {column.type}) AS {identifier(column.name)}"
             for column in columns
-            if column.type == "TIMESTAMP"
+            if "TIMESTAMP" in column.type
         )
         replaced = f"* REPLACE ({instants})" if instants else "*"
         connection.execute(f"CREATE OR REPLACE VIEW written AS SELECT {replaced} FROM {scan}")
         rows = connection.execute(f"SELECT count(*) FROM {scan}").fetchall()[0][0]
         readable = {column.name for column in columns} == set(entry.names)
         if readable:
-            casts = ", ".join(
-                f"TRY_CAST({identifier(column.name)} AS {column.type}) AS {identifier(column.name)}"
-                for column in entry.columns
-            )
+            casts = ", ".join(_cast(column) for column in entry.columns)
             connection.execute(f"CREATE OR REPLACE TABLE output AS SELECT {casts} FROM {scan}")
     except duckdb.Error as error:
         raise ExpectationsError(
@@ -296,6 +291,12 @@ def load_output(
         ) from None
     _load_partitions(connection, directory if sink == "filesystem" else None)
     return Output(columns, rows, readable)
+
+
+def _cast(column: Column) -> str:
+    """Return the expression of a column of an output in the type of the contract, else NULL."""
+    name = identifier(column.name)
+    return f"{sorted_maps(f'TRY_CAST({name} AS {column.type})', column.type)} AS {name}"
 
 
 def _scan(entry: Contract, at: Path, *, partitioned: bool) -> str:
@@ -307,7 +308,7 @@ def _scan(entry: Contract, at: Path, *, partitioned: bool) -> str:
     if not files:
         files, function = data_files(at, "**/*.csv"), "read_csv"
         kept = (column for column in entry.columns if column.name not in _PARTITION_COLUMNS)
-        columns = ", ".join(f"{column.name}: {_quote(column.type)}" for column in kept)
+        columns = ", ".join(f"{column.name}: {quote(column.type)}" for column in kept)
         options = [
             "auto_detect = false, header = false, allow_quoted_nulls = false",
             "delim = ',', quote = '\"', escape = '\\'",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from nexmark.config import Job
 from nexmark.errors import NexmarkError
-from nexmark.expectations.tables import first_line
+from nexmark.expectations.tables import identifier, quote
 from nexmark.inputs.input_files import InputTable, input_tables, with_input_hash
 from nexmark.model import Say
 from nexmark_jobs.sources.file_order import put_in_order
@@ -94,27 +94,31 @@ def _write(table: InputTable, work: Path, say: Say, most_batches: int | None) ->
     target = work / name
     target.mkdir()
     with _connected(work) as connection:
-        columns = ", ".join(table.columns(connection, whole=True).values())
+        scan = table.scan(connection, whole=True)
+        expressions = table.columns(connection, scan)
+        # Names of ours: a column of theirs may be called rowid, which says where a row is.
+        kept = {name: f"column_{place}" for place, name in enumerate(expressions)}
+        columns = ", ".join(f"{expressions[name]} AS {short}" for name, short in kept.items())
         limit = "" if most_batches is None else f" LIMIT {most_batches * wanted.rows_per_batch}"
         limit = "" if wanted.static else limit
-        scan = table.scan(whole=True)
         try:
             connection.execute(f"CREATE TABLE rows AS SELECT {columns} FROM {scan}{limit}")
         except duckdb.Error as error:
-            raise table.error("files", f"{first_line(error)}; correct the files") from None
+            raise table.unread(error) from None
         ((rows,),) = connection.execute("SELECT count(*) FROM rows").fetchall()
         if not rows:
             raise table.error("files", "the files have no row; name others")
         size = rows if wanted.static else wanted.rows_per_batch
         parts = 1 if wanted.static else min(max(-(-size // _ROWS_PER_FILE), 1), _MOST_FILES)
+        named = ", ".join(f"{short} AS {identifier(name)}" for name, short in kept.items())
         batches = [min(size, rows - first) for first in range(0, rows, size)]
         for batch, count in enumerate(batches):
             for part in range(parts):
                 first, last = (batch * size + count * each // parts for each in (part, part + 1))
                 file = target / f"{batch:05}-{part:02}.parquet"
-                part_of = f"FROM rows WHERE rowid >= {first} AND rowid < {last} ORDER BY rowid"
-                written = str(file).replace("'", "''")
-                connection.execute(f"COPY ({part_of}) TO '{written}' (FORMAT parquet)")
+                places = f"rows.rowid >= {first} AND rows.rowid < {last} ORDER BY rows.rowid"
+                part_of = f"SELECT {named} FROM rows WHERE {places}"
+                connection.execute(f"COPY ({part_of}) TO {quote(file)} (FORMAT parquet)")
     put_in_order(target)
     layout = "static" if wanted.static else f"micro-batches of {size:,}"
     say(f"{table.job}: {name}: {rows:,} rows, {layout}")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
 from nexmark.config import ConfigError, known_queries, load, load_jobs
+from nexmark.config.job_tables import JobTable
 from nexmark.config.own_jobs import Job
 from nexmark.errors import NexmarkError
 from nexmark.night.make_night import make_night
@@ -127,6 +129,32 @@ def test_the_cluster_gets_the_statements_and_what_they_are_for() -> None:
         ),
         ("sql: busy.sql\ntables: {a: {file: x}}\n", r"tables.a.files: the key is missing; add it"),
         ("sql: busy.sql\ntables: {A b: {files: x}}\n", r"tables.A b: 'A b' is no name; write"),
+        (
+            "sql: busy.sql\ntables: {a: {files: s3://b/x}}\n",
+            r"tables.a.files: 's3://b/x' is not on",
+        ),
+        (
+            "sql: busy.sql\ntables: {a: {files: 'file:/x'}}\n",
+            r"files: .*; write the path alone,",
+        ),
+        ("sql: busy.sql\ntables: {a: {files: []}}\n", r"busy.yaml:2: tables.a.files: "),
+        ("sql: busy.sql\ntables: {a: {files: [x, 5]}}\n", r"tables.a.files.1: expected text, got"),
+        (
+            "sql: busy.sql\ntables: {written: {files: x}}\n",
+            r"tables.written: 'written' names a ta",
+        ),
+        (
+            "sql: busy.sql\ntables: {a: {files: x, types: {b: decimal(10,2)}}}\n",
+            r'tables.a.types.b: .decimal\(10. is no type .* or "decimal\(10,2\)" in quotes',
+        ),
+        (
+            "sql: busy.sql\ntables: {a: {files: x, event_time_unit: ms}}\n",
+            r"tables.a.event_time: is missing: which column is it for\?",
+        ),
+        (
+            OWN + "    watermark: 1 day\n    event_time_unit: min\n",
+            r"busy.yaml:7: tables.a.event_time_unit: must be 's', 'ms', 'us' or 'ns', is 'min'",
+        ),
         ("sql: busy.sql\ntables: {a: x.csv}\n", r"tables.a: 'x.csv' is no table; write its keys"),
         ("tables: nexmark\nsql: none.sql\n", r"busy.yaml:2: sql: there is no file .*none.sql"),
         ("tables: nexmark\nsql: ../x.sql\n", r"busy.yaml:2: sql: '../x.sql' is not the name of"),
@@ -216,6 +244,45 @@ def test_the_files_of_a_python_job_go_with_it(conf: Path) -> None:
     assert first.files()["busy/help.py"] == b"x = 1\n"
     (conf / "jobs" / "help.py").write_text("x = 2\n")
     assert load_jobs(conf)["busy"].formulation != first.formulation
+
+
+@pytest.mark.parametrize(("name", "deployed"), [("a.zip", "a.zip"), ("a-1.whl", "a-1.zip")])
+def test_an_archive_of_python_files_goes_with_a_job_as_it_is(
+    conf: Path, name: str, deployed: str
+) -> None:
+    """Spark takes a wheel under the name of an archive only."""
+    text = f"tables: nexmark\npython: busy.py:build\npy_files: [{name}, help.py]\n"
+    write(conf, text=text)
+    (conf / "jobs" / "busy.py").write_text("def build(spark, tables): ...\n")
+    (conf / "jobs" / "help.py").write_text("x = 1\n")
+    found = set()
+    for content in (b"PK\xff1", b"PK\xff2"):
+        (conf / "jobs" / name).write_bytes(content)
+        job = load_jobs(conf)["busy"]
+        files = Job.model_validate_json(job.model_dump_json()).files()
+        assert files[f"busy/{deployed}"] == content
+        assert json.loads(files["busy/job.json"])["py_files"] == [deployed, "help.py"]
+        found.add(job.formulation)
+    assert len(found) == 2
+
+
+def test_a_job_with_the_other_ending_of_yaml_is_named(conf: Path) -> None:
+    path = write(conf)
+    path.rename(path.with_suffix(".yml"))
+    with pytest.raises(ConfigError, match=r"busy.yml: .* ends with .yaml; rename it to busy.yaml"):
+        load(conf)
+    path.with_suffix(".yml").write_text("settings: of something else\n")
+    assert load(conf).jobs == {}
+
+
+def test_keys_that_came_later_leave_the_formulation_of_a_job_alone() -> None:
+    """Figures of a job that does not use them go on to compare."""
+    tables = {"a": JobTable.model_validate({"files": "a.csv"})}
+    job = Job(name="busy", tables=tables, sql="a.sql", text="SELECT 1")
+    assert job.formulation == "sql-d78aaaeb"
+    for more in ({"types": {"a": "int"}}, {"files": ("a.csv", "b.csv")}):
+        changed = {"a": JobTable.model_validate({"files": "a.csv", **more})}
+        assert job.model_copy(update={"tables": changed}).formulation != job.formulation
 
 
 def test_other_confs_or_another_jar_are_another_formulation(conf: Path) -> None:

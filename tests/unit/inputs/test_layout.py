@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+from decimal import Decimal
 from pathlib import Path
 
 import duckdb
@@ -102,10 +103,20 @@ def test_a_static_table_is_one_file(tmp_path: Path) -> None:
     [
         (f"TIMESTAMP '{AT}'", "TIMESTAMP WITH TIME ZONE"),
         (f"TIMESTAMP_NS '{AT}'", "TIMESTAMP WITH TIME ZONE"),
+        (f"TIMESTAMPTZ_NS '{AT}+00'", "TIMESTAMP WITH TIME ZONE"),
+        (f"[TIMESTAMPTZ_NS '{AT}+00']", "TIMESTAMP WITH TIME ZONE[]"),
+        ("NULL", "VARCHAR"),
         ("1::UBIGINT", "DECIMAL(20,0)"),
         ("uuid()", "VARCHAR"),
         ("TIME '10:00:00'", "VARCHAR"),
         ("[1, 2]", "INTEGER[]"),
+        ("array_value(1, 2)", "INTEGER[]"),
+        (f"[TIMESTAMP_NS '{AT}']", "TIMESTAMP WITH TIME ZONE[]"),
+        ("{'a b': uuid(), 'at': [1::UTINYINT]}", 'STRUCT("a b" VARCHAR, "at" SMALLINT[])'),
+        (
+            f"MAP {{'a': {{'at': TIMESTAMP '{AT}', 'time': TIME '10:00:00'}}}}",
+            'MAP(VARCHAR, STRUCT("at" TIMESTAMP WITH TIME ZONE, "time" VARCHAR))',
+        ),
         ("1.5::DECIMAL(9, 2)", "DECIMAL(9,2)"),
     ],
 )
@@ -114,7 +125,8 @@ def test_spark_can_read_every_type(tmp_path: Path, sql: str, kind: str) -> None:
     duckdb.execute(f"COPY ({row}) TO '{tmp_path}/in.parquet'")
     made = laid_out(job(orders=stream(tmp_path / "in.parquet")), tmp_path)
     described = duckdb.execute(f"DESCRIBE FROM '{made}/orders/*.parquet'").fetchall()
-    assert {name: type_ for name, type_, *_ in described}["value"] == kind
+    written = {name: type_ for name, type_, *_ in described}["value"]
+    assert duckdb.sqltype(written) == duckdb.sqltype(kind)
 
 
 def test_times_of_texts_are_in_utc(tmp_path: Path) -> None:
@@ -122,6 +134,153 @@ def test_times_of_texts_are_in_utc(tmp_path: Path) -> None:
     with open_laid_out(made) as events:
         ((moment,),) = events.connection.execute("SELECT moment FROM orders").fetchall()
     assert str(moment) == AT
+
+
+def moments(files: Path, tmp_path: Path, **more: object) -> list[str]:
+    """The times of the rows of files, in their order, as DuckDB's reference sees them."""
+    made = laid_out(job(orders=stream(files, **more)), tmp_path)
+    with open_laid_out(made) as events:
+        rows = events.connection.execute("SELECT moment FROM orders").fetchall()
+    return [str(row[0]) for row in rows]
+
+
+@pytest.mark.parametrize("ending", ["json", "csv", "parquet"])
+def test_the_offset_of_a_text_counts(tmp_path: Path, ending: str) -> None:
+    """Texts with and without an offset stand beside one another."""
+    texts = ["2026-01-01T10:00:00+02:00", "2026-01-01 08:00:01", "2026-01-01T08:00:02Z"]
+    texts += ["2026-01-01 03:00:03.5-05:00"]
+    values = ", ".join(f"('{text}')" for text in texts)
+    file = tmp_path / f"in.{ending}"
+    duckdb.execute(f"COPY (FROM (VALUES {values}) AS made(moment)) TO '{file}'")
+    begin = "2026-01-01 08:00:0"
+    wanted = [f"{begin}0", f"{begin}1", f"{begin}2", f"{begin}3.500000"]
+    assert moments(file, tmp_path) == wanted
+
+
+@pytest.mark.parametrize("kind", ["TIMESTAMP_NS", "TIMESTAMP_MS", "TIMESTAMPTZ", "TIMESTAMPTZ_NS"])
+def test_a_time_of_any_kind_is_an_event_time(tmp_path: Path, kind: str) -> None:
+    """Pandas counts nanoseconds."""
+    text = "2026-01-01 00:00:00+00" if "TZ" in kind else AT
+    duckdb.execute(f"COPY (SELECT {kind} '{text}' AS moment) TO '{tmp_path}/in.parquet'")
+    assert moments(tmp_path / "in.parquet", tmp_path) == [AT]
+
+
+@pytest.mark.parametrize(
+    ("number", "unit"),
+    [
+        ("1767225600::INTEGER", "s"),
+        ("1767225600.0::DOUBLE", "s"),
+        ("1767225600000::BIGINT", "ms"),
+        ("1767225600000000::UBIGINT", "us"),
+        ("1767225600000000123::BIGINT", "ns"),
+    ],
+)
+def test_a_number_is_a_time_by_its_unit(tmp_path: Path, number: str, unit: str) -> None:
+    duckdb.execute(f"COPY (SELECT {number} AS moment) TO '{tmp_path}/in.parquet'")
+    assert moments(tmp_path / "in.parquet", tmp_path, event_time_unit=unit) == [AT]
+
+
+def test_numbers_in_names_count_as_numbers(tmp_path: Path) -> None:
+    """In the order of letters, part-10 would come before part-2, and its rows too early."""
+    for number in range(12, 0, -1):
+        write_lines(tmp_path / "in" / f"part-{number}.json", number)
+    for files in (tmp_path / "in", tmp_path / "in" / "part-*.json"):
+        made = laid_out(job(orders=stream(files)), tmp_path)
+        assert ids_of(made / "orders" / "00000-*.parquet") == list(range(1, 13))
+
+
+def test_paths_of_a_list_are_read_in_its_order_and_each_file_once(tmp_path: Path) -> None:
+    names = ("b.json", "a-10.json", "a-9.json")
+    for number, name in enumerate(names, 1):
+        write_lines(tmp_path / name, number)
+    files = [str(tmp_path / name) for name in ("b.json", "a-*.json", "*.json")]
+    listed = JobTable.model_validate({"files": tuple(files)})
+    made = laid_out(job(orders=listed), tmp_path)
+    assert ids_of(made / "orders" / "*.parquet") == [1, 3, 2]
+
+
+def test_a_pattern_may_name_directories(tmp_path: Path) -> None:
+    for number, day in enumerate(("day=2", "day=10", "_temporary"), 1):
+        write_lines(tmp_path / day / "sub" / "a.json", number)
+    made = laid_out(job(orders=stream(tmp_path / "*")), tmp_path)
+    rows = duckdb.execute(f"SELECT id, day FROM '{made}/orders/*.parquet'").fetchall()
+    assert rows == [(1, 2), (2, 10)]
+
+
+def test_a_row_in_another_partition_is_another_row(tmp_path: Path) -> None:
+    hashes = set()
+    for day in ("day=1", "day=2"):
+        write_lines(tmp_path / day / "in" / day / "a.json", 1)
+        hashes.add(with_input_hash(job(orders=stream(tmp_path / day / "in"))).input_sha256)
+    assert len(hashes) == 2
+
+
+def typed(file: Path, tmp_path: Path, types: dict[str, str]) -> tuple[list[str], list[object]]:
+    """The types and the values of the first row of a file, by the types that a job gives."""
+    made = laid_out(job(orders=stream(file, types=types)), tmp_path)
+    rows = duckdb.sql(f"SELECT * EXCLUDE (moment) FROM '{made}/orders/*.parquet'")
+    return [str(kind) for kind in rows.types], list(rows.fetchall()[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("in.csv", f"code,amount,moment,id\n007,1.10,{AT},5\n"),
+        ("in.json", f'{{"code": "007", "amount": 1.10, "moment": "{AT}", "id": 5}}\n'),
+    ],
+)
+def test_a_job_may_say_of_which_type_a_column_is(tmp_path: Path, name: str, text: str) -> None:
+    """Money is exact, and digits of a code stay a text."""
+    (tmp_path / name).write_text(text)
+    types = {"amount": "Decimal(10,2)", "code": "string", "id": "int"}
+    kinds, values = typed(tmp_path / name, tmp_path, types)
+    assert kinds == ["VARCHAR", "DECIMAL(10,2)", "INTEGER"]
+    assert values == ["007", Decimal("1.10"), 5]
+
+
+def test_a_time_in_a_typed_file_of_lines_is_still_a_time(tmp_path: Path) -> None:
+    lines = (json.dumps({"id": 1, "moment": at}) + "\n" for at in (f"{AT}+01:00", AT))
+    (tmp_path / "in.json").write_text("".join(lines))
+    found = moments(tmp_path / "in.json", tmp_path, types={"id": "decimal(5,1)"})
+    assert found == ["2025-12-31 23:00:00", AT]
+
+
+@pytest.mark.parametrize("ending", ["json", "csv", "parquet"])
+def test_the_column_of_a_directory_may_have_a_type(tmp_path: Path, ending: str) -> None:
+    file = tmp_path / "code=007" / f"in.{ending}"
+    file.parent.mkdir()
+    duckdb.execute(f"COPY (SELECT 1 AS id, '{AT}' AS moment) TO '{file}'")
+    kinds, values = typed(file, tmp_path, {"code": "string"})
+    assert (kinds[1], values) == ("VARCHAR", [1, "007"])
+
+
+def test_an_empty_file_among_others_has_no_column(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.csv").touch()
+    (tmp_path / "in" / "b.csv").write_text(f"code,moment\nch,{AT}\n")
+    assert typed(tmp_path / "in", tmp_path, {}) == (["VARCHAR"], ["ch"])
+
+
+def test_a_value_of_another_type_is_named_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text(f"amount,moment\n1.10,{AT}\nmuch,{AT}\n")
+    said = (
+        r"CSV Error on Line: 3: Error when converting column \"amount\".* \"much\" .*in.csv\); corr"
+    )
+    with pytest.raises(NexmarkError, match=said):
+        typed(tmp_path / "in.csv", tmp_path, {"amount": "decimal(10,2)"})
+
+
+def test_a_column_may_be_called_like_the_place_of_a_row(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("rowid,moment\n" + "".join(f"{n},{AT}\n" for n in (7, 0, 7)))
+    made = laid_out(job(orders=stream(tmp_path / "in.csv", rows_per_batch=2)), tmp_path)
+    rows = duckdb.execute(f"SELECT rowid FROM '{made}/orders/*.parquet'").fetchall()
+    assert rows == [(7,), (0,), (7,)]
+
+
+def test_the_first_line_is_a_header_if_all_columns_are_texts(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text(f"code,moment\nch,{AT}\n")
+    types = {"code": "string", "moment": "string"}
+    assert typed(tmp_path / "in.csv", tmp_path, types) == (["VARCHAR"], ["ch"])
 
 
 def test_compressed_lines_hidden_files_and_a_pattern(tmp_path: Path, own_conf: Path) -> None:
@@ -169,16 +328,38 @@ def test_other_rows_make_another_formulation_and_other_dates_do_not(tmp_path: Pa
             {"event_time": "momment"},
             r"event_time: the files have no column 'momment'; did you",
         ),
-        ("a.json", {"event_time": "id"}, r"tables.orders.event_time: id is of type BIGINT; name a"),
+        (
+            "a.json",
+            {"event_time": "id"},
+            r"event_time: id is of type BIGINT; add event_time_unit: ms, .* else name a column of",
+        ),
+        (
+            "a.json",
+            {"event_time_unit": "s"},
+            r"event_time_unit: moment is of type .*, no number;",
+        ),
+        ("a.json", {"event_time": "open"}, r"tables.orders.event_time: open is of type BOOLEAN; n"),
+        (
+            "a.json",
+            {"types": {"idd": "int"}},
+            r"types.idd: the files have no column .idd.; did",
+        ),
+        (
+            "a.parquet",
+            {"types": {"id": "string"}},
+            r"types.id: Parquet says itself that id is of type INTEGER; remove it here",
+        ),
         ("bad.json", {}, r"tables.orders.files: .*; correct the files"),
     ],
 )
 def test_a_mistake_is_found_before_the_night(
-    own_conf: Path, files: str, more: dict[str, str], said: str
+    own_conf: Path, files: str, more: dict[str, object], said: str
 ) -> None:
     data = own_conf / "jobs"
     for name in ("a.json", "a.txt", "both/a.json", "both/b.csv"):
         write_lines(data / name, 1)
+    (data / "a.json").write_text(f'{{"id": 1, "open": true, "moment": "{AT}"}}\n')
+    duckdb.execute(f"COPY (SELECT 1 AS id, '{AT}' AS moment) TO '{data}/a.parquet'")
     (data / "bad.json").write_text('{"id": 1, \n nothing\n')
     problem = input_problem(job(orders=stream(files, **more)))
     with pytest.raises(NexmarkError, match=said):
