@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 #: A reference without rows proves nothing, unless there are few events, as in the boundary events.
 _FEW_BIDS = "SELECT count(*) < 5000 FROM bid"
 _FEW_ROWS = 5000
+#: The view of the reference: no table of a job can have a name that begins with `_`.
+_REFERENCE = "_reference"
 _EXAMPLES = 3
 PROVEN, ARMS = "proven", "arms"
 """Statistics: whether a reference was compared (1 or 0), and the number of builds that agree."""
@@ -71,10 +73,10 @@ def validate_own(
         columns = _columns(events.connection, output_dir)
         entry = Contract(
             job.name,
-            "",
+            job.reference or "",
             columns,
             may_be_empty=_FEW_BIDS if job.own_tables is None else _few(events.count),
-            reference=job.reference_text,
+            reference=f"FROM {_REFERENCE}" if job.is_proven else "",
             compared=job.is_proven,
         )
         if unknown := [each for each in job.key if each not in entry.names]:
@@ -100,13 +102,19 @@ def validate_own(
 
 
 def reference_problem(job: Job) -> str:
-    """Return why the reference of a job is no statement of DuckDB, as one line; '' if it is one."""
+    """Return why the reference of a job is not one SELECT of DuckDB, as one line; '' if it is."""
     import duckdb
 
+    if not job.is_proven:
+        return ""
     try:
-        duckdb.extract_statements(job.reference_text)
+        statements = duckdb.extract_statements(job.reference_text)
     except duckdb.Error as error:
         return f"{job.reference}: {first_line(error)}; correct it"
+    if len(statements) != 1:
+        return f"{job.reference}: it has {len(statements)} statements; write one SELECT"
+    if statements[0].type != duckdb.StatementType.SELECT:
+        return f"{job.reference}: its statement is no SELECT; write one"
     return ""
 
 
@@ -276,16 +284,21 @@ def _columns(connection: DuckDBPyConnection, directory: Path) -> tuple[Column, .
 
 
 def _check_reference(events: Events, job: Job, entry: Contract) -> None:
-    """Raise ExpectationsError for a reference that DuckDB refuses or that has other columns."""
+    """Make the view of the reference, from which the suite reads it.
+
+    Raises:
+        ExpectationsError: It is not one SELECT, DuckDB refuses it, or it has other columns.
+    """
     import duckdb
 
+    if problem := reference_problem(job):
+        raise ExpectationsError(problem)
     try:
-        names = events.connection.sql(job.reference_text).columns
-    except (
-        duckdb.Error,
-        AttributeError,
-    ) as error:  # a statement that returns no rows has no columns
+        relation = events.connection.sql(job.reference_text)
+        relation.create_view(_REFERENCE)
+    except duckdb.Error as error:
         raise ExpectationsError(f"{job.reference}: {first_line(error)}; correct it") from None
+    names = relation.columns
     if sorted(names) != sorted(entry.names):
         listed = f"has the columns {', '.join(names)}, and the job puts out"
         wanted = ", ".join(entry.names)
