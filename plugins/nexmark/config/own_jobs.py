@@ -12,44 +12,17 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from nexmark.config import paths
 from nexmark.config.application_models import JobApplication
-from nexmark.config.document import Document, display, read, read_text
+from nexmark.config.document import Document, Key, display, read, read_text
 from nexmark.config.expectation_files import AddedExpectation, added_of
-from nexmark.config.fields import (
-    EXPERIMENT_QUERY_NAMES,
-    JOB_NAME,
-    KNOWN_QUERIES,
-    OUR_NAME,
-    Model,
-    SparkConf,
-    job_names,
-)
+from nexmark.config.fields import Model, SparkConf, job_names, refused_name
 from nexmark.config.job_tables import TABLE_NAME, JobTable, JobTables
 from nexmark.errors import ConfigError, KeyedError
-from nexmark.model import CANARY, FLAMES, SUITE
 from nexmark_jobs.redaction import is_secret
 
 FOLDER = "jobs"
 _DIGITS = 8
 #: Confs that name files: these have to be beside the job, so that they go with it.
 _FILES = re.compile(r"spark\.(?:jars(?:\..*)?|files|archives|submit\.pyFiles)")
-#: Words that name something else where the name of a query may stand: groups and tasks of the
-#: graph, directories of a run, and what commands say in place of a query.
-_TAKEN = frozenset(
-    {CANARY, FLAMES, SUITE, "all", "cluster", "compatibility", "confirmation", "decision", "deploy"}
-    | {
-        "dump_events",
-        "end",
-        "events",
-        "judge",
-        "judgement",
-        "latest",
-        "new",
-        "preflight",
-        "prepare",
-    }
-    | {"queries", "reap", "report", "run_state", "select", "stage", "next_stage", "start_cluster"}
-    | {"stop_cluster", "verdict", "verify", "none", "person", "auction", "bid"}
-)
 
 
 def _file_name(value: object) -> object:
@@ -304,10 +277,18 @@ _LOADED = (
 )
 
 
-def load_jobs(directory: Path | None = None) -> dict[str, Job]:
-    """Return the jobs in `include/conf/jobs` by name; ConfigError for the first mistake."""
-    directory = directory or paths.conf_dir()
-    return {name: read_job(directory / FOLDER / f"{name}.yaml") for name in job_names(directory)}
+def load_jobs(directory: Path | None = None) -> tuple[dict[str, Job], dict[str, str]]:
+    """Return the jobs in `include/conf/jobs`, and what is wrong with the others, by name.
+
+    What is wrong is one line. It stops what names the job, and nothing else.
+    """
+    jobs, broken = {}, {}
+    for path in sorted(((directory or paths.conf_dir()) / FOLDER).glob("*.yaml")):
+        try:
+            jobs[path.stem] = read_job(path)
+        except ConfigError as error:
+            broken[path.stem] = str(error)
+    return jobs, broken
 
 
 def read_job(path: Path) -> Job:
@@ -322,10 +303,11 @@ def read_job(path: Path) -> Job:
         data["tables"] = _tables(document)
     job = document.validated((), Job, data)
     if job.application is not None:
-        return job.model_copy(update={"main_file": _main_file(document, job.application)})
+        main = _job_file(document, ("application", "main"), job.application.main)
+        return job.model_copy(update={"main_file": main})
     key = "sql" if job.sql else "python"
     texts: dict[str, object] = {"text": _beside(document, key, job.file)}
-    texts["jar_files"] = tuple(JobFile.of(_file(document, "jars", name)) for name in job.jars)
+    texts["jar_files"] = tuple(_job_file(document, ("jars",), name) for name in job.jars)
     texts["py_texts"] = tuple(_beside(document, "py_files", name) for name in job.py_files)
     if job.python:
         _check_python(document, job)
@@ -360,15 +342,6 @@ def _tables(document: Document) -> Literal["nexmark"] | JobTables:
     return made
 
 
-def _main_file(document: Document, application: JobApplication) -> JobFile:
-    """Return the script or the JAR of an application; ConfigError if it is missing."""
-    path = document.path.parent / application.main
-    if not path.is_file():
-        problem = f"there is no file {display(path)}; write it, or correct the path"
-        raise document.error(("application", "main"), problem)
-    return JobFile.of(path)
-
-
 def _check_python(document: Document, job: Job) -> None:
     """Raise ConfigError for a file that is not Python, or lacks a function of the job."""
     path = document.path.with_name(job.file)
@@ -385,16 +358,6 @@ def _check_python(document: Document, job: Job) -> None:
         document.look_up(("foreach_batch",), "function", job.foreach_batch, known)
 
 
-def refused_name(name: str) -> str:
-    """Return why no job can have a name, and what to do; '' if one can."""
-    if not JOB_NAME.fullmatch(name):
-        letters = "small letters, digits and _, a letter first"
-        return f"{name!r} is no name of a job; write {letters}"
-    if name in {*KNOWN_QUERIES, *EXPERIMENT_QUERY_NAMES, *_TAKEN} or OUR_NAME.fullmatch(name):
-        return f"{name!r} names something else already; take another name"
-    return ""
-
-
 def _check_name(document: Document, name: str) -> None:
     """Raise ConfigError for a name that no job can have."""
     if problem := refused_name(name):
@@ -407,25 +370,38 @@ def _check_name(document: Document, name: str) -> None:
 
 def _beside(document: Document, key: str, name: str) -> str:
     """Return the text of a file beside the job; ConfigError if it is missing or blank."""
-    path = _file(document, key, name)
+    path = _file(document, (key,), name)
     text = read_text(path)
     if not text.strip():
         raise document.error((key,), f"{display(path)} is empty; write a statement into it")
     return text
 
 
-def _file(document: Document, key: str, name: str) -> Path:
-    """Return a file beside the job; ConfigError if it is missing."""
-    path = document.path.with_name(name)
+def _job_file(document: Document, key: Key, name: str) -> JobFile:
+    """Return what is known of a file of the job; ConfigError if it cannot be read."""
+    path = _file(document, key, name)
+    try:
+        return JobFile.of(path)
+    except OSError as error:
+        problem = f"{display(path)} cannot be read: {error.strerror}; let this user read it"
+        raise document.error(key, problem) from None
+
+
+def _file(document: Document, key: Key, name: str) -> Path:
+    """Return a file of the job, by its path from the job's directory on; ConfigError for none."""
+    path = document.path.parent / name
     if not path.is_file():
-        problem = f"there is no file {display(path)}; write it, or correct the name"
-        raise document.error((key,), problem)
+        problem = f"there is no file {display(path)}; write it, or correct the path"
+        raise document.error(key, problem)
     return path
 
 
 def own_job(name: str) -> Job | None:
-    """Return the job of a name as it is now in `include/conf/jobs`; None if there is none."""
-    return load_jobs().get(name) if name in job_names() else None
+    """Return the job of a name as it is now in `include/conf/jobs`; None if there is none.
+
+    ConfigError if its files have a mistake.
+    """
+    return read_job(paths.conf_dir() / FOLDER / f"{name}.yaml") if name in job_names() else None
 
 
 Jobs: TypeAlias = Mapping[str, Job]

@@ -73,6 +73,8 @@ def prepare_night(engine: str, params: Mapping[str, object]) -> None:
         night.write()
     for line in _described(night):
         say(line)
+    for name, problem in config.broken_jobs.items():
+        say(f"job {name} cannot be run, and this night does not name it: {problem}")
     if line := answers_line(night, config, datetime.now(UTC)):
         say(line)
 

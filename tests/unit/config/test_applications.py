@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.config import ConfigError, load, load_jobs
+from nexmark.config import ConfigError, Job, load, own_job
 from nexmark.errors import NexmarkError
 from nexmark.night.kinds import kind_for
 from nexmark.night.kinds.own import current
@@ -39,6 +39,13 @@ def write(conf: Path, text: str = SCRIPT) -> None:
     (conf / "jobs" / "orders.py").write_text("print('a script')\n")
     (conf / "jobs" / "orders.jar").write_bytes(b"PK")
     (conf / "jobs" / "orders.yaml").write_text(text)
+
+
+def orders() -> Job:
+    """Read the job `orders`."""
+    job = own_job("orders")
+    assert job is not None
+    return job
 
 
 def planned(conf: Path, **params: object) -> Night:
@@ -144,15 +151,15 @@ def test_another_script_or_other_arguments_are_another_formulation(conf: Path) -
     found = set()
     for text in (SCRIPT, SCRIPT.replace("/x", "/y"), SCRIPT.replace("3,", "4,")):
         write(conf, text)
-        found.add(load_jobs()["orders"].formulation)
+        found.add(orders().formulation)
     (conf / "jobs" / "orders.py").write_text("print('another')\n")
-    found.add(load_jobs()["orders"].formulation)
+    found.add(orders().formulation)
     assert len(found) == 4
 
 
 def test_the_cluster_is_given_the_file_as_it_is_and_as_it_was_planned(conf: Path) -> None:
     write(conf)
-    job = load_jobs()["orders"]
+    job = orders()
     assert job.files() == {"orders/orders.py": b"print('a script')\n"}
     (conf / "jobs" / "orders.py").write_text("print('another')\n")
     with pytest.raises(ConfigError, match=r"orders.py: is not what it was"):
@@ -200,7 +207,7 @@ def test_a_mistake_is_told_in_one_line(conf: Path, old: str, new: str, said: str
     assert old in SCRIPT
     write(conf, SCRIPT.replace(old, new))
     with pytest.raises(ConfigError, match=said) as error:
-        load_jobs()
+        orders()
     assert "\n" not in str(error.value)
     assert "orders.yaml" in str(error.value)
 
@@ -208,7 +215,7 @@ def test_a_mistake_is_told_in_one_line(conf: Path, old: str, new: str, said: str
 def test_a_number_of_batches_needs_no_output(conf: Path) -> None:
     text = SCRIPT.replace("  output: {counts: parquet, large: json}\n", "")
     write(conf, text.replace("when the input is read", "after 1 batch"))
-    application = load_jobs()["orders"].application
+    application = orders().application
     assert application is not None
     assert application.batches == 1
     assert not application.ends_itself
