@@ -12,6 +12,7 @@ import re
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import PurePath
 
 _WRAPPERS = {"FOREACH_BATCH_USER_FUNCTION_ERROR", "STREAM_FAILED", "TASK_WRITE_FAILED"}
 _LEVELS = {"DEBUG", "INFO", "WARN", "WARNING", "ERROR", "FATAL"}
@@ -40,6 +41,7 @@ _NO_MEMORY = re.compile(
     r"|There is insufficient memory for the Java Runtime Environment"
 )
 _FRAME = re.compile(r"at [\w.$/<>]+\(.*\)|\.\.\. \d+ more|\^+$|~+\^")
+_PYTHON_FRAME = re.compile(r' +File "(?P<file>[^"]+)", line (?P<line>\d+)')
 #: Errors of a program that something else has ended already.
 _AFTERMATH = re.compile(
     r"SparkContext was shut down|stopped SparkContext|SparkContext has been shutdown"
@@ -148,10 +150,36 @@ def innermost(text: str) -> str | None:
     """Return the cause of one error; None if its text names none.
 
     This is the first of Spark's error classes that does not just wrap another error, else the last
-    Java error, which is the innermost cause.
+    Java error, which is the innermost cause. Where that only begins the traceback of a Python
+    worker, it is the error at the end of it, with its place.
     """
     causes = error_classes(text) or list(java_errors(text).values())[-1:]
-    return causes[0] if causes else None
+    if not causes:
+        return None
+    if not causes[0].endswith(_TRACEBACK):
+        return causes[0]
+    return _of_traceback(text.partition(causes[0])[2]) or causes[0]
+
+
+def _of_traceback(text: str) -> str | None:
+    """Return the error of a Python traceback and the line that raised it; None if it has none.
+
+    Where one error led to another, that is the last one.
+
+    Args:
+        text: What follows the first line of the traceback, with the Java stack trace behind it.
+    """
+    error, place, is_open = None, "", True
+    for line in text.splitlines():
+        if _FRAME.match(line.strip()):
+            break
+        if frame := _PYTHON_FRAME.match(line):
+            place = f" ({PurePath(frame['file']).name}:{frame['line']})"
+        elif line.startswith(_TRACEBACK):
+            is_open = True
+        elif is_open and line[:1].strip():
+            error, is_open = f"{line.strip()}{place}", False
+    return error
 
 
 def failure_cause(log: str, code: int | None = None) -> str:
