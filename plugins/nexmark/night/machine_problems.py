@@ -13,6 +13,7 @@ from nexmark.config import BuildSource, EmbeddedCluster, paths
 from nexmark.config.fields import local_path
 from nexmark.engines import BuildError
 from nexmark.engines.jvm import path_problem
+from nexmark.model import Mode
 from nexmark.night.kinds import kind_of
 from nexmark.night.night_plan import Night
 
@@ -47,6 +48,14 @@ def _job_problems(night: Night) -> Iterator[str]:
 
         yield input_problem(job)
         yield reference_problem(job)
+
+
+def warm_up_problems(night: Night) -> Iterator[str]:
+    """Yield a line for each job of a night of pairs that would be over before it is warm."""
+    from nexmark.inputs.steady_rows import warm_up_problem
+
+    jobs = night.jobs.values() if night.mode == Mode.PAIRED else ()
+    yield from filter(None, (warm_up_problem(job, night.workload.warmup_batches) for job in jobs))
 
 
 def _build_problem(source: BuildSource) -> str:
