@@ -11,7 +11,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from nexmark.config import paths
-from nexmark.config.application_models import JobApplication
+from nexmark.config.application_models import FILE_CONFS, JobApplication
 from nexmark.config.document import Document, Key, display, read, read_text
 from nexmark.config.expectation_files import AddedExpectation, added_of
 from nexmark.config.fields import Model, SparkConf, job_names, refused_name
@@ -83,6 +83,11 @@ class JobFile(Model):
             digest = hashlib.file_digest(file, "sha256")
         return cls(path=str(path.absolute()), sha256=digest.hexdigest())
 
+    @property
+    def name(self) -> str:
+        """Its name, without its directory."""
+        return Path(self.path).name
+
     def content(self) -> bytes:
         """Return its content; ConfigError for a file that is no longer what it was."""
         path = Path(self.path)
@@ -118,6 +123,7 @@ class Job(Model):
         reference_text: the content of `reference`.
         added: the content of `expectations`.
         main_file: the script or the JAR of `application`.
+        shipped_files: where each of the files is that go with `application`, with its hash, by key.
         input_sha256: the hash of the files of its own tables; '' until a night is planned.
     """
 
@@ -140,6 +146,7 @@ class Job(Model):
     reference_text: str = ""
     added: tuple[AddedExpectation, ...] = ()
     main_file: JobFile | None = None
+    shipped_files: Mapping[str, tuple[JobFile, ...]] = Field(default_factory=dict)
     input_sha256: str = ""
 
     @model_validator(mode="after")
@@ -179,13 +186,16 @@ class Job(Model):
         """The name of what it computes: a job that was changed is another formulation."""
         if self.application is not None:
             main = self.main_file.sha256 if self.main_file else ""
-            kind, parts = "application", [main, self.application.model_dump()]
+            described = self.application.model_dump(exclude={*FILE_CONFS})
+            kind, parts = "application", [main, described]
+            if self.shipped_files:
+                parts += [self._shipped_hashes]
         else:
             kind = "python" if self.python else "sql"
             parts = [self.text, self.py_texts, self.output_mode, self.key]
             if self.own_tables is not None:
-                described = {name: each.model_dump() for name, each in self.own_tables.items()}
-                parts += [described, self.input_sha256]
+                tables = {name: each.model_dump() for name, each in self.own_tables.items()}
+                parts += [tables, self.input_sha256]
             if self.jars or self.confs:
                 parts += [[jar.sha256 for jar in self.jar_files], dict(sorted(self.confs.items()))]
             if self.foreach_batch:
@@ -217,11 +227,16 @@ class Job(Model):
     def files(self) -> dict[str, bytes]:
         """Return what the cluster is given of it: the content by the path below `own/`.
 
-        ConfigError for a script or a JAR that is no longer what it was.
+        ConfigError for a file that is no longer what it was.
         """
         if self.application is not None:
             assert self.main_file is not None
-            return {f"{self.name}/{self.application.file_name}": self.main_file.content()}
+            main = {f"{self.name}/{self.application.file_name}": self.main_file.content()}
+            return main | {
+                f"{self.name}/{key}/{file.name}": file.content()
+                for key, files in self.shipped_files.items()
+                for file in files
+            }
         described = {
             "name": self.name,
             "formulation": self.formulation,
@@ -261,6 +276,24 @@ class Job(Model):
         """Return its JARs among the jobs: `jobs` is the directory below which `files` are."""
         return [jobs / self.name / name for name in self.jars]
 
+    def file_confs(self, jobs: Path) -> dict[str, list[Path]]:
+        """Return where the files that go with an application are, by the conf that has them.
+
+        Args:
+            jobs: The directory below which `files` are.
+        """
+        return {
+            FILE_CONFS[key]: [jobs / self.name / key / file.name for file in files]
+            for key, files in self.shipped_files.items()
+        }
+
+    @property
+    def _shipped_hashes(self) -> dict[str, list[tuple[str, str]]]:
+        return {
+            key: [(file.name, file.sha256) for file in files]
+            for key, files in self.shipped_files.items()
+        }
+
     def missing_input(self) -> str:
         """Return a line if the input of an application is a path that this machine has not."""
         path = self.application.input if self.application else None
@@ -273,7 +306,7 @@ class Job(Model):
 #: Keys that the loader adds to what a person writes.
 _LOADED = (
     *("text", "py_texts", "jar_files", "reference_text", "added"),
-    *("main_file", "input_sha256"),
+    *("main_file", "shipped_files", "input_sha256"),
 )
 
 
@@ -303,8 +336,7 @@ def read_job(path: Path) -> Job:
         data["tables"] = _tables(document)
     job = document.validated((), Job, data)
     if job.application is not None:
-        main = _job_file(document, ("application", "main"), job.application.main)
-        return job.model_copy(update={"main_file": main})
+        return job.model_copy(update=_files_of(document, job.application))
     key = "sql" if job.sql else "python"
     texts: dict[str, object] = {"text": _beside(document, key, job.file)}
     texts["jar_files"] = tuple(_job_file(document, ("jars",), name) for name in job.jars)
@@ -340,6 +372,17 @@ def _tables(document: Document) -> Literal["nexmark"] | JobTables:
     if all(table.static for table in made.values()):
         raise document.error(("tables",), "every table is static; one has to be a stream")
     return made
+
+
+def _files_of(document: Document, application: JobApplication) -> dict[str, object]:
+    """Return what is known of the files of an application; ConfigError if one is missing."""
+    shipped = {
+        key: tuple(_job_file(document, ("application", key), path) for path in paths)
+        for key, paths in application.shipped.items()
+        if paths
+    }
+    main = _job_file(document, ("application", "main"), application.main)
+    return {"main_file": main, "shipped_files": shipped}
 
 
 def _check_python(document: Document, job: Job) -> None:

@@ -9,6 +9,8 @@ import pytest
 
 from nexmark.config import ConfigError, Job, load, own_job
 from nexmark.errors import NexmarkError
+from nexmark.night.applications import repetition_submission
+from nexmark.night.deployments import Deployment, Deployments
 from nexmark.night.kinds import kind_for
 from nexmark.night.kinds.own import current
 from nexmark.night.machine_problems import find_problems
@@ -25,6 +27,9 @@ SCRIPT = """application:
   confs: {spark.sql.shuffle.partitions: 3, spark.hadoop.fs.s3a.secret.key: hunter3hunter3}
   ends: when the input is read
 """
+HELPED = SCRIPT.replace("{", "{{").replace("}", "}}").replace(
+    "  args", "  py_files: [lib/help.py]\n  jars: [udf.jar]\n  files: [{}/app.conf]\n  args"
+)
 ENGINE = "spark-4.3.0"
 
 
@@ -164,6 +169,87 @@ def test_the_cluster_is_given_the_file_as_it_is_and_as_it_was_planned(conf: Path
     (conf / "jobs" / "orders.py").write_text("print('another')\n")
     with pytest.raises(ConfigError, match=r"orders.py: is not what it was"):
         job.files()
+
+
+@pytest.fixture
+def helped(conf: Path, tmp_path: Path) -> Path:
+    """An application with a file of each kind, two of them beside it; the directory of the third."""
+    write(conf, HELPED.format(tmp_path))
+    (conf / "jobs" / "lib").mkdir()
+    (conf / "jobs" / "lib" / "help.py").write_text("x = 1\n")
+    (conf / "jobs" / "udf.jar").write_bytes(b"PK")
+    (tmp_path / "app.conf").write_text("a = 1\n")
+    return tmp_path
+
+
+def test_what_an_application_needs_goes_with_it_as_it_was_planned(conf: Path, helped: Path) -> None:
+    job = planned(conf).jobs["orders"]
+    assert job.files() == {
+        "orders/orders.py": b"print('a script')\n",
+        "orders/py_files/help.py": b"x = 1\n",
+        "orders/jars/udf.jar": b"PK",
+        "orders/files/app.conf": b"a = 1\n",
+    }
+    (helped / "app.conf").write_text("a = 2\n")
+    with pytest.raises(ConfigError, match=r"app.conf: is not what it was when the night was plan"):
+        job.files()
+
+
+def test_other_content_of_a_file_is_another_formulation(conf: Path, helped: Path) -> None:
+    found = [orders().formulation]
+    for path in (conf / "jobs" / "lib" / "help.py", conf / "jobs" / "udf.jar", helped / "app.conf"):
+        path.write_text("other\n")
+        found.append(orders().formulation)
+    write(conf)
+    found.append(orders().formulation)
+    assert len({*found}) == 5
+
+
+def test_an_application_without_files_is_the_formulation_that_it_was(conf: Path) -> None:
+    """Its history goes on: what was added to `application` since is in it where it is used."""
+    write(conf)
+    assert orders().formulation == "application-KNOWN"
+
+
+def test_spark_is_given_the_files_behind_those_of_the_confs(conf: Path, helped: Path) -> None:
+    write(conf, HELPED.format(helped).replace("partitions: 3", "partitions: 3, spark.jars: /a.jar"))
+    deployment = Deployment(
+        program="fedc",
+        build="0123456789abcdef",
+        spark_version="4.3.0",
+        spark_home=str(helped),
+        source="pypi:4.3.0",
+        jobs="fedc",
+        jobs_home="/opt/jobs/nexmark_jobs",
+    )
+    run = Run(query="orders", number=1)
+    night = planned(conf)
+    made = repetition_submission(night, Deployments(candidate=deployment), run).application
+    below = "/opt/jobs/nexmark_jobs/own/orders"
+    assert made.confs["spark.submit.pyFiles"] == f"{below}/py_files/help.py"
+    assert made.confs["spark.jars"] == f"/a.jar,{below}/jars/udf.jar"
+    assert made.confs["spark.files"] == f"{below}/files/app.conf"
+    assert "spark.files" not in planned(conf, queries="q5").engine.conf
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("lib/help.py", "lib/none.py", r"orders.yaml:3: application.py_files: there is no file .*no"),
+        ("udf.jar", "udf.zip", "jars: 'udf.zip' is none of these; its name ends with .jar"),
+        ("lib/help.py", "a.txt", "py_files: 'a.txt' is none .* ends with .py or .zip or .egg"),
+        ("udf.jar", "udf.jar, lib/udf.jar", "jars: two files are called udf.jar, and Spark keeps"),
+        ("udf.jar", "'a,b.jar'", "jars.0: 'a,b.jar' is no path of a file, or has a comma in it"),
+        ("main: orders.py", "main: orders.jar\n  class: a.B", "py_files belongs to a script; rem"),
+    ],
+)
+def test_a_file_that_cannot_go_with_it_is_one_line(
+    conf: Path, helped: Path, old: str, new: str, said: str
+) -> None:
+    write(conf, HELPED.format(helped).replace(old, new))
+    with pytest.raises(ConfigError, match=said) as error:
+        orders()
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
