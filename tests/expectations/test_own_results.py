@@ -71,7 +71,9 @@ def test_a_reference_is_one_select() -> None:
     assert reference_problem(job("-- none")).startswith("mine.duckdb.sql: it has 0 statements; ")
 
 
-@pytest.mark.parametrize("end", [";", "; -- the end", "\n;\n/* the end; */\n", " -- the end;"])
+@pytest.mark.parametrize(
+    "end", ["", ";", "; -- the end", " -- \u20ac\n;\n/* the end; */\n;", " -- the end;"]
+)
 def test_a_reference_may_end_with_a_semicolon_and_comments(
     events: Path, tmp_path: Path, end: str
 ) -> None:

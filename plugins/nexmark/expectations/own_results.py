@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 #: A reference without rows proves nothing, unless there are few events, as in the boundary events.
 _FEW_BIDS = "SELECT count(*) < 5000 FROM bid"
 _FEW_ROWS = 5000
-#: The view of the reference: no table of a job can have a name that begins with `_`.
-_REFERENCE = "_reference"
 _EXAMPLES = 3
 PROVEN, ARMS = "proven", "arms"
 """Statistics: whether a reference was compared (1 or 0), and the number of builds that agree."""
@@ -76,7 +74,7 @@ def validate_own(
             job.reference or "",
             columns,
             may_be_empty=_FEW_BIDS if job.own_tables is None else _few(events.count),
-            reference=f"FROM {_REFERENCE}" if job.is_proven else "",
+            reference=_statement(job.reference_text),
             compared=job.is_proven,
         )
         if unknown := [each for each in job.key if each not in entry.names]:
@@ -116,6 +114,18 @@ def reference_problem(job: Job) -> str:
     if statements[0].type != duckdb.StatementType.SELECT:
         return f"{job.reference}: its statement is no SELECT; write one"
     return ""
+
+
+def _statement(text: str) -> str:
+    """Return a SELECT without the `;` and the comments behind it."""
+    import duckdb
+
+    sql = text.encode()
+    for offset, kind in reversed(duckdb.tokenize(text)):
+        if kind != duckdb.token_type.comment and sql[offset:].strip()[:1] != b";":
+            break
+        sql = sql[:offset]
+    return sql.decode()
 
 
 def _few(rows: int) -> str:
@@ -284,21 +294,15 @@ def _columns(connection: DuckDBPyConnection, directory: Path) -> tuple[Column, .
 
 
 def _check_reference(events: Events, job: Job, entry: Contract) -> None:
-    """Make the view of the reference, from which the suite reads it.
-
-    Raises:
-        ExpectationsError: It is not one SELECT, DuckDB refuses it, or it has other columns.
-    """
+    """Raise ExpectationsError for a reference that is not one SELECT, or has other columns."""
     import duckdb
 
     if problem := reference_problem(job):
         raise ExpectationsError(problem)
     try:
-        relation = events.connection.sql(job.reference_text)
-        relation.create_view(_REFERENCE)
+        names = events.connection.sql(entry.reference).columns
     except duckdb.Error as error:
         raise ExpectationsError(f"{job.reference}: {first_line(error)}; correct it") from None
-    names = relation.columns
     if sorted(names) != sorted(entry.names):
         listed = f"has the columns {', '.join(names)}, and the job puts out"
         wanted = ", ".join(entry.names)
