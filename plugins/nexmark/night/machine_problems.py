@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from nexmark import engines
-from nexmark.config import BuildSource, EmbeddedCluster, paths
+from nexmark.config import BuildSource, Config, EmbeddedCluster, paths
 from nexmark.config.fields import local_path
 from nexmark.engines import BuildError
 from nexmark.engines.jvm import path_problem
@@ -50,10 +50,16 @@ def _job_problems(night: Night) -> Iterator[str]:
         yield reference_problem(job)
 
 
-def warm_up_problems(night: Night) -> Iterator[str]:
-    """Yield a line for each job of a night of pairs that would be over before it is warm."""
+def remarks(night: Night, config: Config) -> Iterator[str]:
+    """Yield what a person should know of the jobs of their own, though the night can run.
+
+    These are the jobs that cannot be run, and in a night of pairs those that would be over before
+    they are warm.
+    """
     from nexmark.inputs.steady_rows import warm_up_problem
 
+    for name, problem in config.broken_jobs.items():
+        yield f"job {name} cannot be run, and this night does not name it: {problem}"
     jobs = night.jobs.values() if night.mode == Mode.PAIRED else ()
     yield from filter(None, (warm_up_problem(job, night.workload.warmup_batches) for job in jobs))
 

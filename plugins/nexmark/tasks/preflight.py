@@ -13,12 +13,7 @@ from nexmark.engines import MissingBuild
 from nexmark.errors import NexmarkError
 from nexmark.home import make_home
 from nexmark.model import Mode, grouped
-from nexmark.night.machine_problems import (
-    find_problems,
-    java_of,
-    python_of,
-    warm_up_problems,
-)
+from nexmark.night.machine_problems import find_problems, java_of, python_of, remarks
 from nexmark.night.make_night import make_night, with_snapshot
 from nexmark.night.night_budget import budget_line, deadline_of
 from nexmark.night.night_kafka import kafka_problem
@@ -76,12 +71,8 @@ def prepare_night(engine: str, params: Mapping[str, object]) -> None:
     load_key()  # jobs read it, too
     with failing(NexmarkError, exceptions.AirflowFailException):
         night.write()
-    for line in _described(night):
+    for line in (*_described(night), *remarks(night, config)):
         say(line)
-    for name, problem in config.broken_jobs.items():
-        say(f"job {name} cannot be run, and this night does not name it: {problem}")
-    for problem in warm_up_problems(night):
-        say(problem)
     if line := answers_line(night, config, datetime.now(UTC)):
         say(line)
 

@@ -11,6 +11,7 @@ import pytest
 from nexmark.config import ConfigError, Job, known_queries, load, own_job
 from nexmark.config.own_jobs import JobFile, read_job
 from nexmark.errors import NexmarkError
+from nexmark.night.machine_problems import remarks
 from nexmark.night.make_night import make_night
 from nexmark.night.night_runs import order_of, run_order
 
@@ -191,6 +192,28 @@ def test_a_broken_job_stops_only_what_names_it(conf: Path) -> None:
         config.job("busy")
     with pytest.raises(NexmarkError, match=r"job: unknown job 'othr'; did you mean 'other'"):
         config.job("othr")
+
+
+def test_what_a_night_cannot_run_or_not_warm_up_is_said_before_it(
+    conf: Path, tmp_path: Path
+) -> None:
+    """A workload by bounds counts the start of the JVM in any case."""
+    (tmp_path / "a.csv").write_text("at\n2026-01-01 00:00:00\n")
+    own = f"{OWN}    watermark: 1 day\n".replace("files: x", f"files: {tmp_path}/a.csv")
+    write(conf, text=own)
+    write(conf, "broken", YAML + "keys: [a]\n")
+    config = load(conf)
+    paired, bounds = (
+        make_night(
+            config, ENGINE, "d", "r", {"queries": "busy", "mode": mode, "workload": "compare"}
+        )
+        for mode in ("paired", "bounds")
+    )
+    broken, cold = remarks(paired, config)
+    assert broken.startswith("job broken cannot be run, and this night does not name it: ")
+    assert "broken.yaml:4: keys: unknown key" in broken
+    assert "busy.yaml: tables.a.rows_per_batch: 1 rows are 1 micro-batch, all of them" in cold
+    assert list(remarks(bounds, config)) == [broken]
 
 
 def test_a_workload_that_names_a_broken_job_fails_in_its_own_nights(conf: Path) -> None:
