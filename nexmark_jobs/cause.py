@@ -41,7 +41,10 @@ _NO_MEMORY = re.compile(
     r"|There is insufficient memory for the Java Runtime Environment"
 )
 _FRAME = re.compile(r"at [\w.$/<>]+\(.*\)|\.\.\. \d+ more|\^+$|~+\^")
+_JAVA_FRAME = re.compile(r"\s+at [\w.$/<>]+\(")
 _PYTHON_FRAME = re.compile(r' +File "(?P<file>[^"]+)", line (?P<line>\d+)')
+#: What Spark says of an error in a Python worker, before the traceback of the worker.
+_OF_WORKER = re.compile(r"PythonException\b|\[PYTHON_[A-Z_.]+\]")
 #: Errors of a program that something else has ended already.
 _AFTERMATH = re.compile(
     r"SparkContext was shut down|stopped SparkContext|SparkContext has been shutdown"
@@ -149,34 +152,33 @@ def java_errors(text: str) -> dict[str, str]:
 def innermost(text: str) -> str | None:
     """Return the cause of one error; None if its text names none.
 
-    This is the first of Spark's error classes that does not just wrap another error, else the last
-    Java error, which is the innermost cause. Where that only begins the traceback of a Python
-    worker, it is the error at the end of it, with its place.
+    Of a Python worker this is the error at the end of its traceback, with the line that raised it.
+    Else it is the first of Spark's error classes that does not just wrap another error, else the
+    last Java error, which is the innermost cause.
     """
+    worker = _OF_WORKER.search(text)
+    if worker and (error := _of_worker(text[worker.start() :])):
+        return error
     causes = error_classes(text) or list(java_errors(text).values())[-1:]
-    if not causes:
-        return None
-    if not causes[0].endswith(_TRACEBACK):
-        return causes[0]
-    return _of_traceback(text.partition(causes[0])[2]) or causes[0]
+    return causes[0] if causes else None
 
 
-def _of_traceback(text: str) -> str | None:
-    """Return the error of a Python traceback and the line that raised it; None if it has none.
+def _of_worker(text: str) -> str | None:
+    """Return the error of a Python worker and the line that raised it; None if it is not there.
 
     Where one error led to another, that is the last one.
 
     Args:
-        text: What follows the first line of the traceback, with the Java stack trace behind it.
+        text: An error of Spark with the traceback of the worker and a Java stack trace behind it.
     """
-    error, place, is_open = None, "", True
+    error, place, is_open = None, "", False
     for line in text.splitlines():
-        if _FRAME.match(line.strip()):
+        if _JAVA_FRAME.match(line):
             break
-        if frame := _PYTHON_FRAME.match(line):
-            place = f" ({PurePath(frame['file']).name}:{frame['line']})"
-        elif line.startswith(_TRACEBACK):
+        if line.endswith(_TRACEBACK):
             is_open = True
+        elif is_open and (frame := _PYTHON_FRAME.match(line)):
+            place = f" ({PurePath(frame['file']).name}:{frame['line']})"
         elif is_open and line[:1].strip():
             error, is_open = f"{line.strip()}{place}", False
     return error
