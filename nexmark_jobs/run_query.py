@@ -232,7 +232,7 @@ def _refusal(mode: str, reason: str) -> str:
     reason = reason.rstrip(" .;")
     if "output mode" not in reason.lower():
         return f"{reason}; correct the query"
-    other = "update, with the key of its rows" if mode == "append" else "another one"
+    other = "update or complete, with the key of its rows" if mode == "append" else "another one"
     return f"output_mode: {mode}: {reason}; write {other}, or correct the query"
 
 
