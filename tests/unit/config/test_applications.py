@@ -9,6 +9,7 @@ import pytest
 
 from nexmark.config import ConfigError, Job, load, own_job
 from nexmark.errors import NexmarkError
+from nexmark.jobs.application_check import description
 from nexmark.night.applications import repetition_submission
 from nexmark.night.deployments import Deployment, Deployments
 from nexmark.night.kinds import kind_for
@@ -197,6 +198,14 @@ def test_what_an_application_needs_goes_with_it_as_it_was_planned(conf: Path, he
     (helped / "app.conf").write_text("a = 2\n")
     with pytest.raises(ConfigError, match=r"app.conf: is not what it was when the night was plan"):
         job.files()
+
+
+def test_a_check_tells_what_goes_with_an_application(conf: Path, helped: Path) -> None:
+    application = orders().application
+    assert application is not None
+    lines = description("orders", application)
+    wanted = ("py_files: lib/help.py", "jars: udf.jar", f"files: {helped}/app.conf")
+    assert {*wanted} <= {*lines}
 
 
 def test_other_content_of_a_file_is_another_formulation(conf: Path, helped: Path) -> None:
