@@ -12,6 +12,7 @@ import re
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import PurePath
 
 _WRAPPERS = {"FOREACH_BATCH_USER_FUNCTION_ERROR", "STREAM_FAILED", "TASK_WRITE_FAILED"}
 _LEVELS = {"DEBUG", "INFO", "WARN", "WARNING", "ERROR", "FATAL"}
@@ -40,6 +41,10 @@ _NO_MEMORY = re.compile(
     r"|There is insufficient memory for the Java Runtime Environment"
 )
 _FRAME = re.compile(r"at [\w.$/<>]+\(.*\)|\.\.\. \d+ more|\^+$|~+\^")
+_JAVA_FRAME = re.compile(r"\s+at [\w.$/<>]+\(")
+_PYTHON_FRAME = re.compile(r' +File "(?P<file>[^"]+)", line (?P<line>\d+)')
+#: What Spark says of an error in a Python worker, before the traceback of the worker.
+_OF_WORKER = re.compile(r"PythonException\b|\[PYTHON_[A-Z_.]+\]")
 #: Errors of a program that something else has ended already.
 _AFTERMATH = re.compile(
     r"SparkContext was shut down|stopped SparkContext|SparkContext has been shutdown"
@@ -147,11 +152,36 @@ def java_errors(text: str) -> dict[str, str]:
 def innermost(text: str) -> str | None:
     """Return the cause of one error; None if its text names none.
 
-    This is the first of Spark's error classes that does not just wrap another error, else the last
-    Java error, which is the innermost cause.
+    Of a Python worker this is the error at the end of its traceback, with the line that raised it.
+    Else it is the first of Spark's error classes that does not just wrap another error, else the
+    last Java error, which is the innermost cause.
     """
+    worker = _OF_WORKER.search(text)
+    if worker and (error := _of_worker(text[worker.start() :])):
+        return error
     causes = error_classes(text) or list(java_errors(text).values())[-1:]
     return causes[0] if causes else None
+
+
+def _of_worker(text: str) -> str | None:
+    """Return the error of a Python worker and the line that raised it; None if it is not there.
+
+    Where one error led to another, that is the last one.
+
+    Args:
+        text: An error of Spark with the traceback of the worker and a Java stack trace behind it.
+    """
+    error, place, is_open = None, "", False
+    for line in text.splitlines():
+        if _JAVA_FRAME.match(line):
+            break
+        if line.endswith(_TRACEBACK):
+            is_open = True
+        elif is_open and (frame := _PYTHON_FRAME.match(line)):
+            place = f" ({PurePath(frame['file']).name}:{frame['line']})"
+        elif is_open and line[:1].strip():
+            error, is_open = f"{line.strip()}{place}", False
+    return error
 
 
 def failure_cause(log: str, code: int | None = None) -> str:

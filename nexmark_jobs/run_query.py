@@ -25,18 +25,20 @@ if __name__ == "__main__":  # spark-submit puts this file's own directory first
 
     use_directory()
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from nexmark_jobs import result
-from nexmark_jobs.errors import JobError, QueryFailedError, UsageError
+from nexmark_jobs.errors import JobError, QueryFailedError, UsageError, one_line
 from nexmark_jobs.exit_code import command, exit_with
 from nexmark_jobs.options import BoundaryOptions, KafkaOptions, Options, TablesOptions, parse
 from nexmark_jobs.pauses import Pauses, facts_of
 from nexmark_jobs.plan_fingerprint import fingerprint
 from nexmark_jobs.progress import batch, is_batch, observe
 from nexmark_jobs.progress_lines import ProgressReporter
-from nexmark_jobs.queries import Formulation, Source, Streams
+from nexmark_jobs.queries import Formulation, Query, Source, Streams
 from nexmark_jobs.result import QueryRun
 from nexmark_jobs.session import WorkDirectory, stop, work_directory
 from nexmark_jobs.sinks import FilesystemSink, KafkaSink, ParquetSink, PerBatchSink, Sink
@@ -178,7 +180,7 @@ def _drive(
     writer = writer.option("checkpointLocation", work.child("checkpoint"))
     reporter = ProgressReporter(feed.events)
     done = QueryRun(datetime.now(UTC), [])
-    running = writer.start()
+    running = _started(writer, options.query)
     pauses = _pauses(frame.sparkSession, running, options)
     try:
         while True:
@@ -205,6 +207,33 @@ def _drive(
             time.sleep(_POLL_S)
     finally:
         stop(frame.sparkSession, running)
+
+
+def _started(writer: DataStreamWriter, query: Query) -> StreamingQuery:
+    """Start a query; UsageError for a job of a person's own that Spark refuses to run as a stream.
+
+    Only here does Spark find what its output mode does not allow.
+    """
+    try:
+        return writer.start()
+    except AnalysisException as error:
+        if not query.mode:
+            raise
+        raise UsageError(f"{query.name}.yaml: {_refusal(query.mode, one_line(error))}") from None
+
+
+def _refusal(mode: str, reason: str) -> str:
+    """Return why a job cannot run as a stream, with the key of its file and the remedy.
+
+    Args:
+        mode: The output mode of the job.
+        reason: What Spark says.
+    """
+    reason = reason.rstrip(" .;")
+    if "output mode" not in reason.lower():
+        return f"{reason}; correct the query"
+    other = "update or complete, with the key of its rows" if mode == "append" else "another one"
+    return f"output_mode: {mode}: {reason}; write {other}, or correct the query"
 
 
 def _pauses(spark: SparkSession, running: StreamingQuery, options: Options) -> Pauses | None:

@@ -150,6 +150,16 @@ def test_what_is_refused(
     assert (said.err.count("\n"), said.out) == (1, "")
 
 
+def test_a_job_with_a_mistake_is_refused_where_it_is_named(
+    conf: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (conf / "jobs" / "broken.yaml").write_text("tables: nexmark\nsqll: a.sql\n")
+    assert main(["compat", "--from", "pypi:4.3.0", "--query", "broken"]) == 2
+    assert "broken.yaml:2: sqll: unknown key 'sqll'; did you mean 'sql'?" in capsys.readouterr().err
+    assert main(["compat", "--from", "pypi:4.3.0", "--query", "script"]) == 2
+    assert "--query: script is an application" in capsys.readouterr().err
+
+
 @pytest.mark.spark
 def test_a_changed_job_whose_state_has_other_types_is_refused(
     conf: Path, tmp_path: Path, engine_build: Callable[[str], Build]

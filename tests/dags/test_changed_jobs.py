@@ -90,8 +90,10 @@ def changed(site: Site, job: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def slower(site: Site, changed: Path) -> Night:
-    return site.night("--candidate-job", str(changed), "--no-compatibility")
+def slower(site: Site, changed: Path, job: str) -> Night:
+    """The night; of the job in SQL it asks all that a person asks of a change."""
+    without = [] if job == SQL else ["--no-compatibility"]
+    return site.night("--candidate-job", str(changed), *without)
 
 
 def test_the_slower_version_turns_the_night_red(site: Site, slower: Night, job: str) -> None:
@@ -120,6 +122,15 @@ def test_both_versions_put_out_the_same_rows(site: Site, slower: Night, job: str
     assert len({row.digest for row in rows}) == 1
     assert len({(row.arm, row.formulation) for row in rows}) == 2
     assert {row.stage for row in rows} == {FIRST_ROUND, 2, PROFILED}
+
+
+def test_the_running_job_goes_on_with_its_change(slower: Night, job: str) -> None:
+    """Pairs, digests, plan and state are in one verdict."""
+    if job == SQL:
+        asked = "Running queries, from the baseline to the candidate and back: "
+        assert f"{asked}1 plan changed, state compatible." in slower.stdout
+    else:
+        assert "Running queries" not in slower.stdout
 
 
 def test_the_alarm_has_its_evidence_with_flame_graphs(site: Site, slower: Night, job: str) -> None:

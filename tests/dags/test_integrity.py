@@ -115,6 +115,25 @@ def test_an_engine_is_added_by_adding_an_entry(tmp_path: Path) -> None:
     assert "nexmark_spark_9_9_9_rc1" in run.stdout.splitlines(), run.stderr
 
 
+def test_a_mistake_in_a_job_breaks_no_dag(tmp_path: Path) -> None:
+    """The nights of all other queries go on; `q5` is no name that a job can have."""
+    import shutil
+
+    conf = tmp_path / "conf"
+    shutil.copytree(ROOT / "include" / "conf", conf)
+    for name in ("broken", "q5", "verify"):
+        (conf / "jobs" / f"{name}.yaml").write_text("tables: nexmark\nsqll: x.sql\n")
+    program = (
+        "from airflow.dag_processing.dagbag import DagBag;"
+        f"bag = DagBag({str(ROOT / 'dags')!r}); print(bag.import_errors, len(bag.dags))"
+    )
+    environment = {**os.environ, "NEXMARK_CONF": str(conf)}
+    run = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True
+    )
+    assert run.stdout.splitlines()[-1] == f"{{}} {len(NIGHTLY) + 6}", run.stdout + run.stderr
+
+
 def test_parsing_is_cheap_and_imports_nothing_heavy() -> None:
     """Airflow parses a DAG file again for every task: hundreds of times a night.
 

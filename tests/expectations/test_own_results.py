@@ -66,6 +66,25 @@ def test_a_reference_that_is_no_statement_is_found_without_any_rows() -> None:
     assert reference_problem(job(COUNT)) == reference_problem(job()) == ""
 
 
+def test_a_reference_is_one_select() -> None:
+    problem = reference_problem(job(f"CREATE VIEW v AS {COUNT}; FROM v"))
+    assert problem == "mine.duckdb.sql: it has 2 statements; write one SELECT"
+    problem = reference_problem(job("CREATE TABLE a AS FROM bid"))
+    assert problem == "mine.duckdb.sql: its statement is no SELECT; write one"
+    assert reference_problem(job("-- none")).startswith("mine.duckdb.sql: it has 0 statements; ")
+
+
+@pytest.mark.parametrize(
+    "end", ["", ";", "; -- the end", " -- \u20ac\n;\n/* the end; */\n;", " -- the end;"]
+)
+def test_a_reference_may_end_with_a_semicolon_and_comments(
+    events: Path, tmp_path: Path, end: str
+) -> None:
+    assert reference_problem(job(COUNT + end)) == ""
+    made = check(job(COUNT + end), events, output(tmp_path / "a", *RIGHT))
+    assert made.success, made.failures
+
+
 def test_other_rows_are_wrong(events: Path, tmp_path: Path) -> None:
     made = check(job(COUNT), events, output(tmp_path / "a", (7, 300), (8, 301)))
     assert not made.success
@@ -118,6 +137,15 @@ def test_expectations_of_the_job_are_checked(events: Path, tmp_path: Path) -> No
     [
         (job("SELECT auctoin FROM bid"), r"mine.duckdb.sql: Binder Error: .*; correct it"),
         (job("SELECT auction FROM bid"), r"has the columns auction, .* auction, total; name them"),
+        (
+            job("SELECT auction, url::INTEGER AS total FROM bid"),
+            r"mine.duckdb.sql: Conversion Error: Could not convert string .*; correct it",
+        ),
+        (
+            job("SELECT auction, channel AS total FROM bid"),  # the job has a number
+            r"mine.duckdb.sql: Conversion Error: Could not convert string .*; correct it",
+        ),
+        (job(f"SET TimeZone = 'UTC'; {COUNT}"), r"mine.duckdb.sql: it has 2 statements; write one"),
         (job(key=("bidder",)), r"key: bidder is no column of the result; use auction, total"),
     ],
 )

@@ -23,9 +23,11 @@ def write_jobs(conf: Path, data: Path, build: Build, marker: str) -> None:
     jobs = conf / "jobs"
     jobs.mkdir(exist_ok=True)
     shutil.copy(SOURCES / "orders.py", jobs)
+    shutil.copy(SOURCES / "order_schema.py", data)
     _write_jar(jobs / "orders.jar", data, build)
     script = {
         "main": "orders.py",
+        "py_files": [str(data / "order_schema.py")],
         "args": ["{{ input }}", "{{ output }}", "{{ checkpoint }}"],
         "confs": {"spark.hadoop.orders.password": f"{marker}-application"},
         "input": str(source),

@@ -66,5 +66,5 @@ def test_nothing_is_left_of_what_it_wrote(site: Site, run: str) -> None:
 
 def test_the_file_that_ran_is_the_file_of_the_person(site: Site) -> None:
     """It is with the jobs, by its content."""
-    (copy,) = {path.read_bytes() for path in (site.home / "jobs").rglob("own/orders/*")}
+    (copy,) = {path.read_bytes() for path in (site.home / "jobs").rglob("own/orders/orders.py")}
     assert copy == (site.conf / "jobs" / "orders.py").read_bytes()

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from nexmark.config import paths
 from nexmark.config.own_jobs import read_job
 from nexmark_jobs import own_jobs
-from nexmark_jobs.errors import UsageError
+from nexmark_jobs.errors import QueryFailedError, UsageError
 from nexmark_jobs.options import parse
 from nexmark_jobs.own_jobs import run_statements, statements
 from nexmark_jobs.run_query import complete, run
@@ -128,6 +128,53 @@ def test_a_mistake_is_one_line_with_its_place(
         run_job("--query", "mine", *EVENTS)
     assert str(error.value).startswith(said)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("sql", "mode", "said", "remedy"),
+    [
+        (
+            "SELECT auction, count(*) AS bids FROM bid GROUP BY auction",
+            "append",
+            "mine.yaml: output_mode: append: ",
+            "; write update or complete, with the key of its rows, or correct the query",
+        ),
+        (
+            "SELECT auction, price FROM bid",
+            "complete",
+            "mine.yaml: output_mode: complete: ",
+            "; write another one, or correct the query",
+        ),
+        ("SELECT auction FROM bid LIMIT 3", "update", "mine.yaml: ", "correct the query"),
+    ],
+)
+def test_what_spark_does_not_run_as_a_stream_is_said_of_the_key_of_the_job(
+    write: Path, run_job: RunJob, sql: str, mode: str, said: str, remedy: str
+) -> None:
+    job(write, sql, mode, ("auction",) if mode == "update" else ())
+    with pytest.raises(UsageError) as error:
+        run_job("--query", "mine", *EVENTS)
+    assert str(error.value).startswith(said)
+    assert str(error.value).endswith(remedy)
+    assert "\n" not in str(error.value)
+
+
+def test_a_function_that_fails_in_a_worker_is_named_with_its_line(
+    write: Path, run_job: RunJob
+) -> None:
+    """Not with the first line of its traceback, which says nothing."""
+    job(write, "")
+    text = (
+        "from pyspark.sql.functions import udf\n\n\ndef build(spark, tables):\n"
+        "    share = udf(lambda price: 1 // (price - price), 'long')\n"
+        "    return tables['bid'].select(share('price').alias('share'))\n"
+    )
+    (write / "mine" / "mine.py").write_text(text)
+    content = json.loads((write / "mine" / "job.json").read_text())
+    content |= {"file": "mine.py", "function": "build"}
+    (write / "mine" / "job.json").write_text(json.dumps(content))
+    with pytest.raises(QueryFailedError, match=r"failed: ZeroDivisionError: .* \(mine.py:5\)$"):
+        run_job("--query", "mine", *EVENTS)
 
 
 HELPED = """\

@@ -11,8 +11,11 @@ from nexmark.engines import files_problem
 from nexmark.engines.launcher import logged_cause
 from nexmark.reason import reason_of
 from nexmark_jobs.cause import cause, failure_cause
+from nexmark_jobs.errors import one_line
 
 DEATHS = Path(__file__).parents[1] / "data" / "deaths"
+WORKERS = DEATHS.with_name("worker_errors")
+DIVISION = "ZeroDivisionError: integer division or modulo by zero"
 CAUSES = {
     "driver-memory": "java.lang.OutOfMemoryError: Java heap space",
     "executor-memory": "java.lang.OutOfMemoryError: Java heap space",
@@ -32,6 +35,8 @@ CAUSES = {
     "python-error": "ValueError: no column bids in the table",
     "sigkill": "it was killed by SIGKILL, as the kernel does it when the memory is used up",
     "stream": "[DIVIDE_BY_ZERO] Division by zero. Use `try_divide` to tolerate divisor being 0",
+    "stream-udf-3.5.9": f"{DIVISION} (jobs_stream_udf.py:6)",
+    "stream-udf-4.3.0": f"{DIVISION} (jobs_stream_udf.py:6)",
     "udf-error": "ZeroDivisionError: integer division or modulo by zero",
     "worker-dir": "java.nio.file.NoSuchFileException: /proc/none",
     "worker-property": "java.lang.IllegalArgumentException: requirement failed: Properties file",
@@ -58,6 +63,36 @@ def test_a_task_that_fails_with_the_provider_s_message_says_the_same(name: str) 
     lines = (DEATHS / f"{name}.log").read_text()
     error = f"Cannot execute: spark-submit x.py. Error code is: 1.\nLast output:\n{lines}"
     assert reason_of(error).startswith(CAUSES[name][:100])
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in WORKERS.glob("*.txt")))
+def test_a_function_that_fails_in_a_python_worker_is_named_with_its_line(name: str) -> None:
+    """What a streaming query says that failed: one without rows kept, and one that keeps them."""
+    causes = (WORKERS / name).read_text()
+    assert one_line(causes) == f"{DIVISION} (mine.py:6)"
+
+
+def test_of_errors_in_a_worker_that_led_to_another_the_last_one_is_named() -> None:
+    text = """org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+  File "/srv/a.py", line 2, in f
+    return known[key]
+           ~~~~~^^^^^
+KeyError: 'x'
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "/srv/b.py", line 7, in g
+    raise Unknown(key)
+b.Unknown: x
+is not there
+
+\tat org.apache.spark.api.python.BasePythonRunner.read(PythonRunner.scala:94)
+Traceback (most recent call last):
+ValueError: of something else
+"""
+    assert one_line(text) == "b.Unknown: x (b.py:7)"
+    assert one_line("a.PythonException: no traceback") == "a.PythonException: no traceback"
 
 
 def test_a_signal_is_said_where_the_log_says_nothing() -> None:

@@ -10,7 +10,7 @@ import pytest
 from nexmark.cli import job_verbs
 from nexmark.cli import shared_options as option
 from nexmark.cli.app import main
-from nexmark.config import load_jobs, paths
+from nexmark.config import own_job, paths
 from nexmark.engines import Build
 from nexmark.errors import NexmarkError
 from nexmark.expectations.contract import ExpectationsError
@@ -34,7 +34,9 @@ def test_a_new_job_is_whole_and_listed(conf: Path, capsys: pytest.CaptureFixture
         "mine.sql",
         "mine.duckdb.sql",
     }
-    assert load_jobs(conf)["mine"].is_proven
+    job = own_job("mine")
+    assert job is not None
+    assert job.is_proven
     capsys.readouterr()
     assert main(["job", "list"]) == 0
     assert capsys.readouterr().out.splitlines()[1].split() == [
@@ -122,6 +124,29 @@ def test_a_mistake_in_the_files_of_a_job_is_none_of_the_build(
     (conf / "jobs" / "mine.yaml").write_text("tables: nexmark\nsql: mine.sql\nkeys: [a]\n")
     assert main(["job", "check", "mine"]) == COULD_NOT_RUN
     assert "mine.yaml:3: keys: unknown key" in capsys.readouterr().err
+
+
+def test_a_broken_job_is_listed_and_the_others_are_checked(
+    conf: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(paths.repository() / "include" / "conf", conf, dirs_exist_ok=True)
+    (conf / "jobs" / "broken.yaml").write_text("tables: nexmark\nsql: none.sql\n")
+    said = "broken.yaml:2: sql: there is no file"
+    assert main(["job", "list"]) == 0
+    assert f"{said}" in capsys.readouterr().out
+    assert main(["job", "new", "mine"]) == 0
+    capsys.readouterr()
+    assert main(["job", "list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith("mine ")
+    assert lines[2].startswith("broken cannot be run: ")
+    monkeypatch.setattr(option, "build_of", lambda *_: ("spark-4.3.0", BUILD))
+    monkeypatch.setattr(job_verbs, "_fetched", lambda _: BUILD)
+    monkeypatch.setattr(JobCheck, "on", lambda *_: checked(True))
+    monkeypatch.setattr(JobCheck, "runs_on", lambda *_: None)
+    assert main(["job", "check", "mine"]) == 0
+    assert main(["job", "check", "broken"]) == COULD_NOT_RUN
+    assert said in capsys.readouterr().err
 
 
 def test_an_application_whose_input_is_not_there_cannot_be_run(

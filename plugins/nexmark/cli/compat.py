@@ -121,14 +121,14 @@ def _jobs(
         formulations: The value of --formulations.
         corpus: The value of --corpus.
     """
-    from nexmark.config import load_jobs
+    from nexmark.config import own_job
+    from nexmark.config.fields import job_names
     from nexmark.night.changed_jobs import changed_jobs
 
-    jobs = load_jobs()
-    job = jobs.get(query or "")
+    job = own_job(query or "")
     if job is None:
         if changed is not None:
-            known = ", ".join(jobs) or "there is none"
+            known = ", ".join(job_names()) or "there is none"
             problem = f"needs a job of yours as --query; jobs: {known}"
             raise typer.BadParameter(f"--candidate-job: {problem}")
         return None
@@ -158,7 +158,7 @@ def _queries(
         formulation: The value of --formulation.
         against: The value of --against.
     """
-    from nexmark.config import load_jobs
+    from nexmark.config.fields import job_names
     from nexmark_jobs.errors import UsageError
     from nexmark_jobs.experiments import EXPERIMENT_QUERIES, query_named
     from nexmark_jobs.queries import QUERIES, add_formulations
@@ -175,7 +175,7 @@ def _queries(
     if query is None:
         return list(QUERIES)
     if query not in EXPERIMENT_QUERIES:
-        option.known_query(query, load_jobs())
+        option.known_query(query, job_names())
     known = [each.name for each in query_named(query).formulations]
     for flag, name in (("--formulation", formulation), ("--against", against)):
         if name is not None and name not in known:

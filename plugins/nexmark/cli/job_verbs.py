@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nexmark.cli import shared_options as option
-from nexmark.config import Job, load, load_jobs, paths, pick
+from nexmark.config import Job, load, load_jobs, paths
 from nexmark.errors import NexmarkError
 from nexmark.reason import reason_of
 from nexmark.terminal import COULD_NOT_RUN, FOUND_RED, columns, show_line
@@ -31,9 +31,9 @@ def new(name: _Name) -> int:
 
 @job.command(name="list")
 def list_() -> int:
-    """List the jobs."""
-    jobs = load_jobs()
-    if not jobs:
+    """List the jobs, and what is wrong with those that cannot be run."""
+    jobs, broken = load_jobs()
+    if not jobs and not broken:
         show_line("there is no job of your own; write one: nexmark job new NAME")
         return 0
     rows = [
@@ -47,7 +47,10 @@ def list_() -> int:
         ]
         for name, each in jobs.items()
     ]
-    show_line(columns(("job", "file", "tables", "output mode", "key", "reference"), rows))
+    if rows:
+        show_line(columns(("job", "file", "tables", "output mode", "key", "reference"), rows))
+    for name, problem in broken.items():
+        show_line(f"{name} cannot be run: {problem}")
     return 0
 
 
@@ -69,7 +72,7 @@ def check(name: _Name, engine: option.Engine = None) -> int:
     """
     from nexmark.jobs.job_check import checked_in
 
-    chosen = pick("job", name, load().jobs)
+    chosen = load().job(name)
     if chosen.application is not None:
         from nexmark.jobs.application_check import description
 

@@ -162,7 +162,7 @@ def _batches_in(hours: float, config: Config, asked: Mapping[str, Any]) -> int:
     from nexmark.night.make_night import select_queries
 
     workload = pick("workload", asked["workload"], config.workloads)
-    queries = select_queries(asked.get("queries"), workload, config.jobs)
+    queries = select_queries(asked.get("queries"), workload, config)
     seconds: dict[str, float] = {}
     with option.opened(None) as store:
         for night in store.nights():

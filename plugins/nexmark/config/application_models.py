@@ -15,6 +15,14 @@ from nexmark_jobs.redaction import is_secret
 #: What `{{ name }}` stands for in an argument or a conf: the input of the job, and directories
 #: that are empty at the start of every repetition.
 PLACES = ("checkpoint", "output", "input")
+#: The keys with files that go with an application, and the Spark conf that stands for each option
+#: of `spark-submit`: --py-files, --jars, --files.
+FILE_CONFS = {
+    "py_files": "spark.submit.pyFiles",
+    "jars": "spark.jars",
+    "files": "spark.files",
+}
+_ENDINGS = {"py_files": (".py", ".zip", ".egg"), "jars": (".jar",), "files": ("",)}
 ITSELF, INPUT_READ = "itself", "when the input is read"
 _BATCHES = re.compile(r"after ([1-9][0-9]{0,6}) batch(?:es)?")
 _TEMPLATE = re.compile(r"\{\{\s*(.*?)\s*\}\}")
@@ -38,12 +46,25 @@ def _below(path: str) -> str:
     return path
 
 
+def _path(name: str) -> str:
+    if not PurePosixPath(name).name or "," in name:
+        raise ValueError(f"{name!r} is no path of a file, or has a comma in it; write another")
+    return name
+
+
+FilePath: TypeAlias = Annotated[str, AfterValidator(_path)]
+
+
 class JobApplication(Model):
     """A `spark-submit` as its owner runs it, with no file of ours in it.
 
     Attributes:
         main: the Python script or the JAR: a path, from the directory of the job's file on.
         java_class: the main class of a JAR.
+        py_files: Python files that a script imports, or archives of them.
+        jars: JARs on the class path of its driver and executors.
+        files: files that Spark copies to the driver and the executors. The paths of all three begin
+            at the directory of the job's file, or are absolute.
         args: its arguments.
         confs: Spark confs, which go before the confs of the engine.
         input: the path that stands for `{{ input }}`.
@@ -55,6 +76,9 @@ class JobApplication(Model):
 
     main: Annotated[str, Field(pattern=r"\.(py|jar)$")]
     java_class: Annotated[str, Field(pattern=_CLASS)] | None = Field(default=None, alias="class")
+    py_files: tuple[FilePath, ...] = ()
+    jars: tuple[FilePath, ...] = ()
+    files: tuple[FilePath, ...] = ()
     args: tuple[str, ...] = ()
     confs: SparkConf = Field(default_factory=dict)
     input: Annotated[str, Field(min_length=1)] | None = None
@@ -72,6 +96,20 @@ class JobApplication(Model):
                 else "is missing: name its main class"
             )
             raise KeyedError(("class",), problem)
+        return self
+
+    @model_validator(mode="after")
+    def _ships_known_files(self) -> "JobApplication":
+        if self.py_files and self.java_class:
+            raise KeyedError(("py_files",), "py_files belongs to a script; remove it")
+        for key, paths in self.shipped.items():
+            names = [PurePosixPath(path).name for path in paths]
+            if twice := sorted({name for name in names if names.count(name) > 1}):
+                problem = f"two files are called {twice[0]}, and Spark keeps one of them"
+                raise KeyedError((key,), f"{problem}; rename one")
+            if odd := next((name for name in names if not name.endswith(_ENDINGS[key])), None):
+                known = " or ".join(_ENDINGS[key])
+                raise KeyedError((key,), f"{odd!r} is none of these; its name ends with {known}")
         return self
 
     @model_validator(mode="after")
@@ -111,6 +149,11 @@ class JobApplication(Model):
     def file_name(self) -> str:
         """The name of the script or of the JAR, without its directory."""
         return PurePosixPath(self.main).name
+
+    @property
+    def shipped(self) -> Mapping[str, tuple[str, ...]]:
+        """The paths of the files that go with it, by key."""
+        return {"py_files": self.py_files, "jars": self.jars, "files": self.files}
 
     @property
     def places(self) -> frozenset[str]:

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from nexmark.config import paths
 from nexmark.errors import KeyedError, suggest
-from nexmark.model import query_name
+from nexmark.model import CANARY, FLAMES, SUITE, query_name
 from nexmark_jobs.redaction import is_secret, without_secrets
 
 _OPTIONS = re.compile(
@@ -259,10 +259,44 @@ JOB_NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 OUR_NAME = re.compile(r"q[0-9]+|round_[0-9]+")
 
 
+#: Words that name something else where the name of a query may stand: groups and tasks of the
+#: graph, directories of a run, and what commands say in place of a query.
+_TAKEN = frozenset(
+    {CANARY, FLAMES, SUITE, "all", "cluster", "compatibility", "confirmation", "decision", "deploy"}
+    | {
+        "dump_events",
+        "end",
+        "events",
+        "judge",
+        "judgement",
+        "latest",
+        "new",
+        "preflight",
+        "prepare",
+    }
+    | {"queries", "reap", "report", "run_state", "select", "stage", "next_stage", "start_cluster"}
+    | {"stop_cluster", "verdict", "verify", "none", "person", "auction", "bid"}
+)
+
+
+def refused_name(name: str) -> str:
+    """Return why no job can have a name, and what to do; '' if one can."""
+    if not JOB_NAME.fullmatch(name):
+        letters = "small letters, digits and _, a letter first"
+        return f"{name!r} is no name of a job; write {letters}"
+    if name in {*KNOWN_QUERIES, *EXPERIMENT_QUERY_NAMES, *_TAKEN} or OUR_NAME.fullmatch(name):
+        return f"{name!r} names something else already; take another name"
+    return ""
+
+
 def job_names(directory: Path | None = None) -> tuple[str, ...]:
-    """Return the names of the files in `include/conf/jobs`, in their order; no file is read."""
+    """Return the names of the jobs in `include/conf/jobs`, in their order; no file is read.
+
+    A file whose name no job can have is none of them.
+    """
     folder = (directory or paths.conf_dir()) / "jobs"
-    return tuple(sorted(path.stem for path in folder.glob("*.yaml")))
+    names = sorted(path.stem for path in folder.glob("*.yaml"))
+    return tuple(name for name in names if not refused_name(name))
 
 
 def known_queries(directory: Path | None = None) -> tuple[str, ...]:

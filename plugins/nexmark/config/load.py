@@ -80,7 +80,8 @@ def load(directory: Path | None = None) -> Config:
     """Read and check all files: five make the Config, the others are only checked.
 
     `directory` defaults to `paths.conf_dir()`. Raises ConfigError for the first mistake; its text
-    is `file:line: key: problem; remedy`.
+    is `file:line: key: problem; remedy`. A mistake in the files of a job stops that job alone
+    (`Config.broken_jobs`).
     """
     directory = directory or paths.conf_dir()
     workloads_file = read(directory / "workloads.yaml")
@@ -97,12 +98,13 @@ def load(directory: Path | None = None) -> Config:
     for name, one in workloads.items():
         key = ("workloads", name, "conf_profile")
         _check_profile(workloads_file, key, one.conf_profile, directory)
-    jobs = load_jobs(directory)
+    jobs, broken_jobs = load_jobs(directory)
+    queries = (*KNOWN_QUERIES, *jobs, *broken_jobs)
     for name, one in workloads.items():
         for at, query in _named_queries(name, one):
-            workloads_file.look_up(at, "query", query, (*KNOWN_QUERIES, *jobs))
+            workloads_file.look_up(at, "query", query, queries)
     for name in gate.queries:
-        gate_file.look_up(("queries", name), "query", name, (*KNOWN_QUERIES, *jobs))
+        gate_file.look_up(("queries", name), "query", name, queries)
     for name in gate.workloads:
         gate_file.look_up(("workloads", name), "workload", name, workloads)
     for path in sorted((directory / "spark").glob("*.conf")):
@@ -117,6 +119,7 @@ def load(directory: Path | None = None) -> Config:
         gate=gate,
         retention=load_retention(directory),
         jobs=jobs,
+        broken_jobs=broken_jobs,
     )
 
 

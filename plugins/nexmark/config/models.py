@@ -176,7 +176,10 @@ def pick(section: str, name: str, known: Mapping[str, _T]) -> _T:
 
 
 class Config(Model):
-    """Everything in `include/conf`, by name, in the order of the files."""
+    """Everything in `include/conf`, by name, in the order of the files.
+
+    `broken_jobs` has what is wrong with the jobs that cannot be run, one line each.
+    """
 
     engines: Mapping[str, Engine]
     workloads: Mapping[str, Workload]
@@ -184,6 +187,7 @@ class Config(Model):
     gate: Gate
     retention: Retention = Retention()
     jobs: Mapping[str, Job] = {}
+    broken_jobs: Mapping[str, str] = {}
 
     @property
     def newest(self) -> Engine:
@@ -194,6 +198,12 @@ class Config(Model):
     def engine(self, name: str | None) -> Engine:
         """Return the engine of a name, the newest for none; NexmarkError for an unknown name."""
         return pick("engine", name, self.engines) if name else self.newest
+
+    def job(self, name: str) -> Job:
+        """Return the job of a name; NexmarkError for an unknown one, or one that is broken."""
+        if name in self.broken_jobs:
+            raise NexmarkError(self.broken_jobs[name])
+        return pick("job", name, self.jobs)
 
     def comparison_workload(self, engine: Engine) -> str:
         """Return the workload of a comparison at the prompt: `compare`, or else the engine's."""

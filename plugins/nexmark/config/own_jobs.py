@@ -11,45 +11,18 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from nexmark.config import paths
-from nexmark.config.application_models import JobApplication
-from nexmark.config.document import Document, display, read, read_text
+from nexmark.config.application_models import FILE_CONFS, JobApplication
+from nexmark.config.document import Document, Key, display, read, read_text
 from nexmark.config.expectation_files import AddedExpectation, added_of
-from nexmark.config.fields import (
-    EXPERIMENT_QUERY_NAMES,
-    JOB_NAME,
-    KNOWN_QUERIES,
-    OUR_NAME,
-    Model,
-    SparkConf,
-    job_names,
-)
+from nexmark.config.fields import Model, SparkConf, job_names, refused_name
 from nexmark.config.job_tables import CHECK_TABLES, TABLE_NAME, JobTable, JobTables
 from nexmark.errors import ConfigError, KeyedError
-from nexmark.model import CANARY, FLAMES, SUITE
 from nexmark_jobs.redaction import is_secret
 
 FOLDER = "jobs"
 _DIGITS = 8
 #: Confs that name files: these have to be beside the job, so that they go with it.
 _FILES = re.compile(r"spark\.(?:jars(?:\..*)?|files|archives|submit\.pyFiles)")
-#: Words that name something else where the name of a query may stand: groups and tasks of the
-#: graph, directories of a run, and what commands say in place of a query.
-_TAKEN = frozenset(
-    {CANARY, FLAMES, SUITE, "all", "cluster", "compatibility", "confirmation", "decision", "deploy"}
-    | {
-        "dump_events",
-        "end",
-        "events",
-        "judge",
-        "judgement",
-        "latest",
-        "new",
-        "preflight",
-        "prepare",
-    }
-    | {"queries", "reap", "report", "run_state", "select", "stage", "next_stage", "start_cluster"}
-    | {"stop_cluster", "verdict", "verify", "none", "person", "auction", "bid"}
-)
 
 
 def _file_name(value: object) -> object:
@@ -123,6 +96,11 @@ class JobFile(Model):
             digest = hashlib.file_digest(file, "sha256")
         return cls(path=str(path.absolute()), sha256=digest.hexdigest())
 
+    @property
+    def name(self) -> str:
+        """Its name, without its directory."""
+        return Path(self.path).name
+
     def content(self) -> bytes:
         """Return its content; ConfigError for a file that is no longer what it was."""
         path = Path(self.path)
@@ -159,6 +137,7 @@ class Job(Model):
         reference_text: the content of `reference`.
         added: the content of `expectations`.
         main_file: the script or the JAR of `application`.
+        shipped_files: where each of the files is that go with `application`, with its hash, by key.
         input_sha256: the hash of the files of its own tables; '' until a night is planned.
     """
 
@@ -182,6 +161,7 @@ class Job(Model):
     reference_text: str = ""
     added: tuple[AddedExpectation, ...] = ()
     main_file: JobFile | None = None
+    shipped_files: Mapping[str, tuple[JobFile, ...]] = Field(default_factory=dict)
     input_sha256: str = ""
 
     @model_validator(mode="after")
@@ -221,7 +201,10 @@ class Job(Model):
         """The name of what it computes: a job that was changed is another formulation."""
         if self.application is not None:
             main = self.main_file.sha256 if self.main_file else ""
-            kind, parts = "application", [main, self.application.model_dump()]
+            described = self.application.model_dump(exclude={*FILE_CONFS})
+            kind, parts = "application", [main, described]
+            if self.shipped_files:
+                parts += [self._shipped_hashes]
         else:
             kind = "python" if self.python else "sql"
             parts = [self.text, self.py_texts, self.output_mode, self.key]
@@ -261,11 +244,16 @@ class Job(Model):
     def files(self) -> dict[str, bytes]:
         """Return what the cluster is given of it: the content by the path below `own/`.
 
-        ConfigError for a script or a JAR that is no longer what it was.
+        ConfigError for a file that is no longer what it was.
         """
         if self.application is not None:
             assert self.main_file is not None
-            return {f"{self.name}/{self.application.file_name}": self.main_file.content()}
+            main = {f"{self.name}/{self.application.file_name}": self.main_file.content()}
+            return main | {
+                f"{self.name}/{key}/{file.name}": file.content()
+                for key, files in self.shipped_files.items()
+                for file in files
+            }
         described = {
             "name": self.name,
             "formulation": self.formulation,
@@ -310,6 +298,24 @@ class Job(Model):
         """Return its JARs among the jobs: `jobs` is the directory below which `files` are."""
         return [jobs / self.name / name for name in self.jars]
 
+    def file_confs(self, jobs: Path) -> dict[str, list[Path]]:
+        """Return where the files that go with an application are, by the conf that has them.
+
+        Args:
+            jobs: The directory below which `files` are.
+        """
+        return {
+            FILE_CONFS[key]: [jobs / self.name / key / file.name for file in files]
+            for key, files in self.shipped_files.items()
+        }
+
+    @property
+    def _shipped_hashes(self) -> dict[str, list[tuple[str, str]]]:
+        return {
+            key: [(file.name, file.sha256) for file in files]
+            for key, files in self.shipped_files.items()
+        }
+
     def missing_input(self) -> str:
         """Return a line if the input of an application is a path that this machine has not."""
         path = self.application.input if self.application else None
@@ -322,27 +328,38 @@ class Job(Model):
 #: Keys that the loader adds to what a person writes.
 _LOADED = (
     *("text", "py_texts", "py_archives", "jar_files", "reference_text", "added"),
-    *("main_file", "input_sha256"),
+    *("main_file", "shipped_files", "input_sha256"),
 )
 
 
-def load_jobs(directory: Path | None = None) -> dict[str, Job]:
-    """Return the jobs in `include/conf/jobs` by name; ConfigError for the first mistake."""
-    directory = directory or paths.conf_dir()
-    _check_endings(directory / FOLDER)
-    return {name: read_job(directory / FOLDER / f"{name}.yaml") for name in job_names(directory)}
+def load_jobs(directory: Path | None = None) -> tuple[dict[str, Job], dict[str, str]]:
+    """Return the jobs in `include/conf/jobs`, and what is wrong with the others, by name.
+
+    What is wrong is one line. It stops what names the job, and nothing else.
+    """
+    folder = (directory or paths.conf_dir()) / FOLDER
+    jobs, broken = {}, {}
+    for path in sorted(folder.glob("*.yaml")):
+        try:
+            jobs[path.stem] = read_job(path)
+        except ConfigError as error:
+            broken[path.stem] = str(error)
+    return jobs, _with_other_ending(folder) | broken
 
 
 #: Keys that only a job has: by these, a file is one whatever its name ends with.
 _JOB_KEYS = re.compile(rb"^(?:sql|python|application):", re.MULTILINE)
 
 
-def _check_endings(folder: Path) -> None:
-    """Raise ConfigError for a job whose file has the other ending of YAML."""
-    for path in sorted(folder.glob("*.yml")):
-        if path.is_file() and _JOB_KEYS.search(path.read_bytes()):
-            problem = f"the file of a job ends with .yaml; rename it to {path.stem}.yaml"
-            raise ConfigError(f"{display(path)}: {problem}")
+def _with_other_ending(folder: Path) -> dict[str, str]:
+    """Return by name what is wrong with jobs whose files have the other ending of YAML."""
+    wrong = "the file of a job ends with .yaml; rename it to"
+    return {
+        path.stem: f"{display(path)}: {wrong} {path.stem}.yaml"
+        for path in sorted(folder.glob("*.yml"))
+        if path.is_file() and _JOB_KEYS.search(path.read_bytes())
+        if not path.with_suffix(".yaml").exists()
+    }
 
 
 def read_job(path: Path) -> Job:
@@ -357,15 +374,14 @@ def read_job(path: Path) -> Job:
         data["tables"] = _tables(document)
     job = document.validated((), Job, data)
     if job.application is not None:
-        return job.model_copy(update={"main_file": _main_file(document, job.application)})
+        return job.model_copy(update=_files_of(document, job.application))
     key = "sql" if job.sql else "python"
     texts: dict[str, object] = {"text": _beside(document, key, job.file)}
-    texts["jar_files"] = tuple(JobFile.of(_file(document, "jars", name)) for name in job.jars)
+    texts["jar_files"] = tuple(_job_file(document, ("jars",), name) for name in job.jars)
+    archives = [name for name in job.py_files if _is_archive(name)]
+    texts["py_archives"] = tuple(_job_file(document, ("py_files",), name) for name in archives)
     texts["py_texts"] = tuple(
-        _beside(document, "py_files", name) for name in job.py_files if not _is_archive(name)
-    )
-    texts["py_archives"] = tuple(
-        JobFile.of(_file(document, "py_files", name)) for name in job.py_files if _is_archive(name)
+        _beside(document, "py_files", name) for name in job.py_files if name not in archives
     )
     if job.python:
         _check_python(document, job)
@@ -403,13 +419,15 @@ def _tables(document: Document) -> Literal["nexmark"] | JobTables:
     return made
 
 
-def _main_file(document: Document, application: JobApplication) -> JobFile:
-    """Return the script or the JAR of an application; ConfigError if it is missing."""
-    path = document.path.parent / application.main
-    if not path.is_file():
-        problem = f"there is no file {display(path)}; write it, or correct the path"
-        raise document.error(("application", "main"), problem)
-    return JobFile.of(path)
+def _files_of(document: Document, application: JobApplication) -> dict[str, object]:
+    """Return what is known of the files of an application; ConfigError if one is missing."""
+    shipped = {
+        key: tuple(_job_file(document, ("application", key), path) for path in paths)
+        for key, paths in application.shipped.items()
+        if paths
+    }
+    main = _job_file(document, ("application", "main"), application.main)
+    return {"main_file": main, "shipped_files": shipped}
 
 
 def _check_python(document: Document, job: Job) -> None:
@@ -428,16 +446,6 @@ def _check_python(document: Document, job: Job) -> None:
         document.look_up(("foreach_batch",), "function", job.foreach_batch, known)
 
 
-def refused_name(name: str) -> str:
-    """Return why no job can have a name, and what to do; '' if one can."""
-    if not JOB_NAME.fullmatch(name):
-        letters = "small letters, digits and _, a letter first"
-        return f"{name!r} is no name of a job; write {letters}"
-    if name in {*KNOWN_QUERIES, *EXPERIMENT_QUERY_NAMES, *_TAKEN} or OUR_NAME.fullmatch(name):
-        return f"{name!r} names something else already; take another name"
-    return ""
-
-
 def _check_name(document: Document, name: str) -> None:
     """Raise ConfigError for a name that no job can have."""
     if problem := refused_name(name):
@@ -450,25 +458,38 @@ def _check_name(document: Document, name: str) -> None:
 
 def _beside(document: Document, key: str, name: str) -> str:
     """Return the text of a file beside the job; ConfigError if it is missing or blank."""
-    path = _file(document, key, name)
+    path = _file(document, (key,), name)
     text = read_text(path)
     if not text.strip():
         raise document.error((key,), f"{display(path)} is empty; write a statement into it")
     return text
 
 
-def _file(document: Document, key: str, name: str) -> Path:
-    """Return a file beside the job; ConfigError if it is missing."""
-    path = document.path.with_name(name)
+def _job_file(document: Document, key: Key, name: str) -> JobFile:
+    """Return what is known of a file of the job; ConfigError if it cannot be read."""
+    path = _file(document, key, name)
+    try:
+        return JobFile.of(path)
+    except OSError as error:
+        problem = f"{display(path)} cannot be read: {error.strerror}; let this user read it"
+        raise document.error(key, problem) from None
+
+
+def _file(document: Document, key: Key, name: str) -> Path:
+    """Return a file of the job, by its path from the job's directory on; ConfigError for none."""
+    path = document.path.parent / name
     if not path.is_file():
-        problem = f"there is no file {display(path)}; write it, or correct the name"
-        raise document.error((key,), problem)
+        problem = f"there is no file {display(path)}; write it, or correct the path"
+        raise document.error(key, problem)
     return path
 
 
 def own_job(name: str) -> Job | None:
-    """Return the job of a name as it is now in `include/conf/jobs`; None if there is none."""
-    return load_jobs().get(name) if name in job_names() else None
+    """Return the job of a name as it is now in `include/conf/jobs`; None if there is none.
+
+    ConfigError if its files have a mistake.
+    """
+    return read_job(paths.conf_dir() / FOLDER / f"{name}.yaml") if name in job_names() else None
 
 
 Jobs: TypeAlias = Mapping[str, Job]

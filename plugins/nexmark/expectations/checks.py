@@ -14,8 +14,13 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from nexmark.expectations.comparable import sorted_maps
-from nexmark.expectations.contract import EXPERIMENT_CONTRACTS, Contract, contract
-from nexmark.expectations.tables import Events, Output, identifier, quote
+from nexmark.expectations.contract import (
+    EXPERIMENT_CONTRACTS,
+    Contract,
+    ExpectationsError,
+    contract,
+)
+from nexmark.expectations.tables import Events, Output, first_line, identifier, quote
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -79,7 +84,7 @@ def _select(entry: Contract) -> str:
         for column in entry.reference_columns
         for name in [identifier(column.name)]
     )
-    sql = entry.reference.rstrip().rstrip(";") or reference_sql(entry.query)
+    sql = entry.reference or reference_sql(entry.query)
     return f"SELECT {casts} FROM (\n{sql}\n)"
 
 
@@ -94,12 +99,17 @@ def prepare(events: Events, entry: Contract, output: Output) -> RowCounts:
     The table ``reference`` has the reference result. The views ``compared`` and ``wanted`` have the
     rows of the output and of the reference, which must be equal as multisets. The output of q12 is
     folded in them. If the events have no numbers, the views leave out the columns that depend on
-    ties.
+    ties. ExpectationsError if DuckDB cannot compute the reference.
     """
+    import duckdb
+
     if not entry.compared:
         return RowCounts(None, None)
     connection = events.connection
-    connection.execute(f"CREATE OR REPLACE TABLE reference AS {_select(entry)}")
+    try:
+        connection.execute(f"CREATE OR REPLACE TABLE reference AS {_select(entry)}")
+    except duckdb.Error as error:
+        raise ExpectationsError(f"{entry.sql}: {first_line(error)}; correct it") from None
     reference_rows = _count(connection, "reference")
     if not output.readable:
         return RowCounts(reference_rows, None)

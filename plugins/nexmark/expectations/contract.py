@@ -41,8 +41,8 @@ class Contract:
     ``may_be_empty`` is a SELECT over the events of a condition under which a result without rows
     is right. ``tie_free`` are the columns that do not depend on ties; if the events have no
     numbers, only these are compared. ``fold`` has the expressions, by column, that aggregate the
-    output before it is compared. A job of a person's own has its ``reference`` as SQL here, and no
-    files; without one it is not ``compared``.
+    output before it is compared. A job of a person's own has its ``reference`` as SQL here, and
+    ``sql`` is the file of it; without one it is not ``compared``.
     """
 
     query: str

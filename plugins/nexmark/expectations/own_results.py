@@ -72,10 +72,10 @@ def validate_own(
         columns = _columns(events.connection, output_dir)
         entry = Contract(
             job.name,
-            "",
+            job.reference or "",
             columns,
             may_be_empty=_FEW_BIDS if job.own_tables is None else _few(events.count),
-            reference=job.reference_text,
+            reference=_statement(job.reference_text),
             compared=job.is_proven,
         )
         if unknown := [each for each in job.key if each not in entry.names]:
@@ -101,14 +101,32 @@ def validate_own(
 
 
 def reference_problem(job: Job) -> str:
-    """Return why the reference of a job is no statement of DuckDB, as one line; '' if it is one."""
+    """Return why the reference of a job is not one SELECT of DuckDB, as one line; '' if it is."""
     import duckdb
 
+    if not job.is_proven:
+        return ""
     try:
-        duckdb.extract_statements(job.reference_text)
+        statements = duckdb.extract_statements(job.reference_text)
     except duckdb.Error as error:
         return f"{job.reference}: {first_line(error)}; correct it"
+    if len(statements) != 1:
+        return f"{job.reference}: it has {len(statements)} statements; write one SELECT"
+    if statements[0].type != duckdb.StatementType.SELECT:
+        return f"{job.reference}: its statement is no SELECT; write one"
     return ""
+
+
+def _statement(text: str) -> str:
+    """Return a SELECT without the `;` and the comments behind it."""
+    import duckdb
+
+    sql = text.encode()
+    for offset, kind in reversed(duckdb.tokenize(text)):
+        if kind != duckdb.token_type.comment and sql[offset:].strip()[:1] != b";":
+            break
+        sql = sql[:offset]
+    return sql.decode()
 
 
 def _few(rows: int) -> str:
@@ -277,15 +295,14 @@ def _columns(connection: DuckDBPyConnection, directory: Path) -> tuple[Column, .
 
 
 def _check_reference(events: Events, job: Job, entry: Contract) -> None:
-    """Raise ExpectationsError for a reference that DuckDB refuses or that has other columns."""
+    """Raise ExpectationsError for a reference that is not one SELECT, or has other columns."""
     import duckdb
 
+    if problem := reference_problem(job):
+        raise ExpectationsError(problem)
     try:
-        names = events.connection.sql(job.reference_text).columns
-    except (
-        duckdb.Error,
-        AttributeError,
-    ) as error:  # a statement that returns no rows has no columns
+        names = events.connection.sql(entry.reference).columns
+    except duckdb.Error as error:
         raise ExpectationsError(f"{job.reference}: {first_line(error)}; correct it") from None
     if sorted(names) != sorted(entry.names):
         listed = f"has the columns {', '.join(names)}, and the job puts out"

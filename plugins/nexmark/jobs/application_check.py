@@ -11,6 +11,9 @@ def description(name: str, application: JobApplication) -> list[str]:
     lines = [f"{name}: spark-submit of each build runs {main} as it is"]
     if arguments:
         lines.append(f"arguments: {' '.join(arguments)}")
+    for key, paths in application.shipped.items():
+        if paths:
+            lines.append(f"{key}: {', '.join(paths)}")
     if application.confs:
         lines.append(f"confs: {shown_confs(application.confs)}")
     ends = "by itself" if application.ends_itself else f"stopped by SIGTERM {application.ends}"

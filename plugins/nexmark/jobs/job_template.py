@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from nexmark.config.own_jobs import FOLDER, load_jobs, refused_name
+from nexmark.config.fields import refused_name
+from nexmark.config.own_jobs import FOLDER, read_job
 from nexmark.errors import NexmarkError
 from nexmark.home import write_text
 
@@ -56,5 +57,5 @@ def write_new(name: str, conf: Path) -> tuple[Path, ...]:
     (conf / FOLDER).mkdir(exist_ok=True)
     for path, text in files.items():
         write_text(path, text)
-    load_jobs(conf)
+    read_job(conf / FOLDER / f"{name}.yaml")
     return tuple(files)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from nexmark.config import Job
 from nexmark.config.own_jobs import read_job
@@ -13,17 +14,21 @@ _PARAM = "candidate_job"
 _ALIKE = ("input", "output", "ends")
 
 
-def changed_jobs(directory: str, jobs: Mapping[str, Job]) -> dict[str, Job]:
+def changed_jobs(
+    directory: str, jobs: Mapping[str, Job], broken: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Job]:
     """Return the jobs that have other files in a directory, by name, with these files.
 
     The directory may have copies of other jobs, too: who changes one may have copied all.
 
     Args:
         directory: The directory with NAME.yaml and the files beside it.
-        jobs: All jobs, as they are in `include/conf/jobs`.
+        jobs: The jobs that can be run, as they are in `include/conf/jobs`.
+        broken: What is wrong there with the other jobs, by name.
 
     Raises:
-        NexmarkError: The directory has no changed job, or one that reads another input.
+        NexmarkError: The directory has no changed job, one that reads another input, or only one
+            whose files in `include/conf/jobs` have a mistake.
     """
     place = Path(directory).expanduser()
     if not (place.is_absolute() and place.is_dir()):
@@ -31,6 +36,8 @@ def changed_jobs(directory: str, jobs: Mapping[str, Job]) -> dict[str, Job]:
         raise NexmarkError(f"{_PARAM}: {problem}")
     versions = {name: read_job(file) for name in jobs if (file := place / f"{name}.yaml").is_file()}
     if not versions:
+        for problem in (broken[name] for name in broken if (place / f"{name}.yaml").is_file()):
+            raise NexmarkError(problem)
         known = ", ".join(f"{name}.yaml" for name in jobs) or "none, there is no job of your own"
         problem = f"{directory} has the file of no job in include/conf/jobs"
         raise NexmarkError(f"{_PARAM}: {problem}; the files would be {known}")

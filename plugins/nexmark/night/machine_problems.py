@@ -9,10 +9,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from nexmark import engines
-from nexmark.config import BuildSource, EmbeddedCluster, paths
+from nexmark.config import BuildSource, Config, EmbeddedCluster, paths
 from nexmark.config.fields import local_path
 from nexmark.engines import BuildError
 from nexmark.engines.jvm import path_problem
+from nexmark.model import Mode
 from nexmark.night.kinds import kind_of
 from nexmark.night.night_plan import Night
 
@@ -47,6 +48,20 @@ def _job_problems(night: Night) -> Iterator[str]:
 
         yield input_problem(job)
         yield reference_problem(job)
+
+
+def remarks(night: Night, config: Config) -> Iterator[str]:
+    """Yield what a person should know of the jobs of their own, though the night can run.
+
+    These are the jobs that cannot be run, and in a night of pairs those that would be over before
+    they are warm.
+    """
+    from nexmark.inputs.steady_rows import warm_up_problem
+
+    for name, problem in config.broken_jobs.items():
+        yield f"job {name} cannot be run, and this night does not name it: {problem}"
+    jobs = night.jobs.values() if night.mode == Mode.PAIRED else ()
+    yield from filter(None, (warm_up_problem(job, night.workload.warmup_batches) for job in jobs))
 
 
 def _build_problem(source: BuildSource) -> str:

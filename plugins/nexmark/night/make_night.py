@@ -48,7 +48,7 @@ def make_night(
     """
     asked = NightParams.of(params)
     engine_config = pick("engine", engine, config.engines)
-    changed = changed_jobs(asked.candidate_job, config.jobs) if asked.candidate_job else {}
+    changed = _changed_jobs(config, asked)
     if changed:
         same_build = asked.against or _candidate(asked) or str(engine_config.build)
         given = {"against": same_build, "queries": asked.queries or list(changed)}
@@ -74,7 +74,7 @@ def make_night(
         workload = _verified_more(workload, scale)
     if asked.batches:
         workload = _of_batches(workload, asked.batches)
-    queries = select_queries(asked.queries, workload, config.jobs)
+    queries = select_queries(asked.queries, workload, config)
     jobs = {
         name: with_input_hash(to_plan(config.jobs[name])) for name in queries if name in config.jobs
     }
@@ -109,6 +109,12 @@ def make_night(
         candidate_jobs=candidate_jobs,
         candidate_job=asked.candidate_job or "",
     )
+
+
+def _changed_jobs(config: Config, asked: NightParams) -> dict[str, Job]:
+    """Return the versions of jobs that the candidate runs, by name; NexmarkError for none."""
+    directory = asked.candidate_job
+    return changed_jobs(directory, config.jobs, config.broken_jobs) if directory else {}
 
 
 def teaches(dag_id: str, asked: NightParams) -> bool:
@@ -240,18 +246,22 @@ def _gate(gate: Gate, workload: Workload, asked: NightParams) -> Gate:
 
 
 def select_queries(
-    value: str | Sequence[str] | None, workload: Workload, jobs: Iterable[str] = ()
+    value: str | Sequence[str] | None, workload: Workload, config: Config
 ) -> tuple[str, ...]:
     """Return the queries to run, in the order of `KNOWN_QUERIES`, then the jobs of a person's own.
 
-    NexmarkError for an unknown name.
+    NexmarkError for an unknown name, or the name of a job whose files have a mistake.
 
     Args:
         value: A list, or names separated by commas; empty stands for the workload's own.
         workload: The workload.
-        jobs: The names of the jobs that there are.
+        config: The configuration, with the jobs that there are.
     """
-    names, known = query_names(value) or workload.queries, (*KNOWN_QUERIES, *jobs)
+    names = query_names(value) or workload.queries
+    for name in names:
+        if name not in KNOWN_QUERIES and name in config.broken_jobs:
+            raise NexmarkError(config.broken_jobs[name])
+    known = (*KNOWN_QUERIES, *config.jobs)
     _check_known(names, known)
     return tuple(name for name in known if name in names)
 

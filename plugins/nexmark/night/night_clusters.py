@@ -18,7 +18,7 @@ from nexmark.night.kinds.own import WRITTEN
 from nexmark.night.night_kafka import connected_kafka
 from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import say
-from nexmark.night.run_directory import RunDirectory
+from nexmark.night.run_directory import RunDirectory, failure_kept
 from nexmark.night.timed_program import timed_program
 from nexmark.night.verification import Verification
 from nexmark_jobs.host.facts import brief
@@ -93,7 +93,7 @@ class NightClusters:
         for arm in night.arms:
             night.clusters[arm].reap(self.lease, self.is_active)  # an earlier try of this task
         for query in filter(night.reads_own_tables, night.queries):
-            lay_out(night.jobs[query], night.tables_dir(query), say)
+            lay_out_tables(night, query)
         self._start(Arm.CANDIDATE, deployments.candidate)
         note_hosts(night)
         kind_of(night.workload).begin(night, deployments, connected_kafka(night))
@@ -190,6 +190,24 @@ def _fetched(night: Night) -> Deployments:
 def checked_build(source: BuildSource) -> Build:
     """Return a build whose every byte has been read; BuildError where there is none."""
     return usable(source, paths.builds_dir(), full_check=True, say=say)
+
+
+def lay_out_tables(night: Night, query: str) -> None:
+    """Lay the tables of a job out; if that fails, its query fails before it is run, alone."""
+    kept = night.files.group(query).layout
+    kept.forget_failure()
+    try:
+        with failure_kept(kept):
+            lay_out(night.jobs[query], night.tables_dir(query), say)
+    except NexmarkError as error:
+        say(f"{query}: cannot be run, the others go on: {error}")
+
+
+def check_layout(night: Night, query: str) -> None:
+    """Raise FinalError for a job whose tables could not be laid out."""
+    kept = night.files.group(query).layout
+    if kept.has_failed:
+        raise FinalError(kept.failure())
 
 
 def note_hosts(night: Night) -> None:

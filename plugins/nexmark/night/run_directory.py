@@ -489,6 +489,11 @@ class GroupDirectory(TaskDirectory):
         return TaskDirectory(self.path / "fetching")
 
     @property
+    def layout(self) -> TaskDirectory:
+        """Where it stands why the tables of a job could not be laid out."""
+        return TaskDirectory(self.path / "layout")
+
+    @property
     def driver_samples(self) -> Path:
         """The samples of this machine."""
         return self.path / _SAMPLES.format(f"driver-{socket.gethostname()}")

@@ -96,9 +96,13 @@ def plan_together(night: Night, deployment: Deployment) -> AnySubmission:
 
 
 def _is_verified_together(night: Night, query: str) -> bool:
-    """Tell whether a query can share an application: its job needs no confs and no JARs."""
+    """Tell whether a query can share an application: its job needs no confs and no JARs.
+
+    What has no input is not verified at all.
+    """
     job = night.job_of_candidate(query)
-    return job is None or not (job.application or job.confs or job.jars)
+    has_input = not night.files.group(query).layout.has_failed
+    return has_input and (job is None or not (job.application or job.confs or job.jars))
 
 
 def run_together(

@@ -13,7 +13,7 @@ from nexmark.engines import MissingBuild
 from nexmark.errors import NexmarkError
 from nexmark.home import make_home
 from nexmark.model import Mode, grouped
-from nexmark.night.machine_problems import find_problems, java_of, python_of
+from nexmark.night.machine_problems import find_problems, java_of, python_of, remarks
 from nexmark.night.make_night import make_night, with_snapshot
 from nexmark.night.night_budget import budget_line, deadline_of
 from nexmark.night.night_kafka import kafka_problem
@@ -71,7 +71,7 @@ def prepare_night(engine: str, params: Mapping[str, object]) -> None:
     load_key()  # jobs read it, too
     with failing(NexmarkError, exceptions.AirflowFailException):
         night.write()
-    for line in _described(night):
+    for line in (*_described(night), *remarks(night, config)):
         say(line)
     if line := answers_line(night, config, datetime.now(UTC)):
         say(line)

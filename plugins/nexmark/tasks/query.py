@@ -12,6 +12,7 @@ from nexmark.night.applications import (
     verify_submission,
 )
 from nexmark.night.deployments import Deployments
+from nexmark.night.night_clusters import check_layout
 from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import say
 from nexmark.night.night_runs import first_runs
@@ -53,12 +54,14 @@ def select() -> None:
 def plan(query: str) -> list[dict[str, Json]]:
     """Return the submissions of the timed repetitions of `query`.
 
-    The cluster is made whole first: what died under the query before is not to hurt this one.
+    The cluster is made whole first: what died under the query before is not to hurt this one. A
+    job whose tables could not be laid out fails here.
     """
     night = current_night()
     directory = night.files.group(query)
     directory.forget_failure()
     with failing(NexmarkError), failure_kept(directory):
+        check_layout(night, query)
         heal(night, query)
         deployments = Deployments.read(night)
         alone = _verification(night, deployments, query)

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.config import ConfigError, load, load_jobs
+from nexmark.config import ConfigError, Job, load, own_job
 from nexmark.errors import NexmarkError
+from nexmark.jobs.application_check import description
+from nexmark.night.applications import repetition_submission
+from nexmark.night.deployments import Deployment, Deployments
 from nexmark.night.kinds import kind_for
 from nexmark.night.kinds.own import current
 from nexmark.night.machine_problems import find_problems
@@ -25,6 +28,13 @@ SCRIPT = """application:
   confs: {spark.sql.shuffle.partitions: 3, spark.hadoop.fs.s3a.secret.key: hunter3hunter3}
   ends: when the input is read
 """
+HELPED = (
+    SCRIPT.replace("{", "{{")
+    .replace("}", "}}")
+    .replace(
+        "  args", "  py_files: [lib/help.py]\n  jars: [udf.jar]\n  files: [{}/app.conf]\n  args"
+    )
+)
 ENGINE = "spark-4.3.0"
 
 
@@ -39,6 +49,13 @@ def write(conf: Path, text: str = SCRIPT) -> None:
     (conf / "jobs" / "orders.py").write_text("print('a script')\n")
     (conf / "jobs" / "orders.jar").write_bytes(b"PK")
     (conf / "jobs" / "orders.yaml").write_text(text)
+
+
+def orders() -> Job:
+    """Read the job `orders`."""
+    job = own_job("orders")
+    assert job is not None
+    return job
 
 
 def planned(conf: Path, **params: object) -> Night:
@@ -144,19 +161,108 @@ def test_another_script_or_other_arguments_are_another_formulation(conf: Path) -
     found = set()
     for text in (SCRIPT, SCRIPT.replace("/x", "/y"), SCRIPT.replace("3,", "4,")):
         write(conf, text)
-        found.add(load_jobs()["orders"].formulation)
+        found.add(orders().formulation)
     (conf / "jobs" / "orders.py").write_text("print('another')\n")
-    found.add(load_jobs()["orders"].formulation)
+    found.add(orders().formulation)
     assert len(found) == 4
 
 
 def test_the_cluster_is_given_the_file_as_it_is_and_as_it_was_planned(conf: Path) -> None:
     write(conf)
-    job = load_jobs()["orders"]
+    job = orders()
     assert job.files() == {"orders/orders.py": b"print('a script')\n"}
     (conf / "jobs" / "orders.py").write_text("print('another')\n")
     with pytest.raises(ConfigError, match=r"orders.py: is not what it was"):
         job.files()
+
+
+@pytest.fixture
+def helped(conf: Path, tmp_path: Path) -> Path:
+    """The directory of one of the files of an application; the others are beside its YAML."""
+    write(conf, HELPED.format(tmp_path))
+    (conf / "jobs" / "lib").mkdir()
+    (conf / "jobs" / "lib" / "help.py").write_text("x = 1\n")
+    (conf / "jobs" / "udf.jar").write_bytes(b"PK")
+    (tmp_path / "app.conf").write_text("a = 1\n")
+    return tmp_path
+
+
+def test_what_an_application_needs_goes_with_it_as_it_was_planned(conf: Path, helped: Path) -> None:
+    job = planned(conf).jobs["orders"]
+    assert job.files() == {
+        "orders/orders.py": b"print('a script')\n",
+        "orders/py_files/help.py": b"x = 1\n",
+        "orders/jars/udf.jar": b"PK",
+        "orders/files/app.conf": b"a = 1\n",
+    }
+    (helped / "app.conf").write_text("a = 2\n")
+    with pytest.raises(ConfigError, match=r"app.conf: is not what it was when the night was plan"):
+        job.files()
+
+
+def test_a_check_tells_what_goes_with_an_application(conf: Path, helped: Path) -> None:
+    application = orders().application
+    assert application is not None
+    lines = description("orders", application)
+    wanted = ("py_files: lib/help.py", "jars: udf.jar", f"files: {helped}/app.conf")
+    assert {*wanted} <= {*lines}
+
+
+def test_other_content_of_a_file_is_another_formulation(conf: Path, helped: Path) -> None:
+    found = [orders().formulation]
+    for path in (conf / "jobs" / "lib" / "help.py", conf / "jobs" / "udf.jar", helped / "app.conf"):
+        path.write_text("other\n")
+        found.append(orders().formulation)
+    write(conf)
+    found.append(orders().formulation)
+    assert len({*found}) == 5
+
+
+def test_an_application_without_files_is_the_formulation_that_it_was(conf: Path) -> None:
+    """Its history goes on: what was added to `application` since is in it where it is used."""
+    write(conf)
+    assert orders().formulation == "application-71c8d01b"
+
+
+def test_spark_is_given_the_files_behind_those_of_the_confs(conf: Path, helped: Path) -> None:
+    write(conf, HELPED.format(helped).replace("partitions: 3", "partitions: 3, spark.jars: /a.jar"))
+    deployment = Deployment(
+        program="fedc",
+        build="0123456789abcdef",
+        spark_version="4.3.0",
+        spark_home=str(helped),
+        source="pypi:4.3.0",
+        jobs="fedc",
+        jobs_home="/opt/jobs/nexmark_jobs",
+    )
+    run = Run(query="orders", number=1)
+    night = planned(conf)
+    made = repetition_submission(night, Deployments(candidate=deployment), run).application
+    below = "/opt/jobs/nexmark_jobs/own/orders"
+    assert made.confs["spark.submit.pyFiles"] == f"{below}/py_files/help.py"
+    assert made.confs["spark.jars"] == f"/a.jar,{below}/jars/udf.jar"
+    assert made.confs["spark.files"] == f"{below}/files/app.conf"
+    assert "spark.files" not in planned(conf, queries="q5").engine.conf
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("lib/help.py", "lib/none.py", "orders.yaml:3: application.py_files: there is no file"),
+        ("udf.jar", "udf.zip", "jars: 'udf.zip' is none of these; its name ends with .jar"),
+        ("lib/help.py", "a.txt", "py_files: 'a.txt' is none .* ends with .py or .zip or .egg"),
+        ("udf.jar", "udf.jar, lib/udf.jar", "jars: two files are called udf.jar, and Spark keeps"),
+        ("udf.jar", "'a,b.jar'", "jars.0: 'a,b.jar' is no path of a file, or has a comma in it"),
+        ("main: orders.py", "main: orders.jar\n  class: a.B", "py_files belongs to a script; rem"),
+    ],
+)
+def test_a_file_that_cannot_go_with_it_is_one_line(
+    conf: Path, helped: Path, old: str, new: str, said: str
+) -> None:
+    write(conf, HELPED.format(helped).replace(old, new))
+    with pytest.raises(ConfigError, match=said) as error:
+        orders()
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -200,7 +306,7 @@ def test_a_mistake_is_told_in_one_line(conf: Path, old: str, new: str, said: str
     assert old in SCRIPT
     write(conf, SCRIPT.replace(old, new))
     with pytest.raises(ConfigError, match=said) as error:
-        load_jobs()
+        orders()
     assert "\n" not in str(error.value)
     assert "orders.yaml" in str(error.value)
 
@@ -208,7 +314,7 @@ def test_a_mistake_is_told_in_one_line(conf: Path, old: str, new: str, said: str
 def test_a_number_of_batches_needs_no_output(conf: Path) -> None:
     text = SCRIPT.replace("  output: {counts: parquet, large: json}\n", "")
     write(conf, text.replace("when the input is read", "after 1 batch"))
-    application = load_jobs()["orders"].application
+    application = orders().application
     assert application is not None
     assert application.batches == 1
     assert not application.ends_itself

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
-from nexmark.config import ConfigError, known_queries, load, load_jobs
+from nexmark.config import ConfigError, Job, known_queries, load, own_job
 from nexmark.config.job_tables import JobTable
-from nexmark.config.own_jobs import Job
+from nexmark.config.own_jobs import JobFile, read_job
 from nexmark.errors import NexmarkError
+from nexmark.night.machine_problems import remarks
 from nexmark.night.make_night import make_night
 from nexmark.night.night_runs import order_of, run_order
 
@@ -32,6 +34,13 @@ def write(conf: Path, name: str = "busy", text: str = YAML, sql: str = "SELECT 1
     path = conf / "jobs" / f"{name}.yaml"
     path.write_text(text)
     return path
+
+
+def busy() -> Job:
+    """Read the job `busy`."""
+    job = own_job("busy")
+    assert job is not None
+    return job
 
 
 def test_there_is_none_unless_a_person_writes_one(conf: Path) -> None:
@@ -77,13 +86,13 @@ def test_the_plan_of_a_night_outlives_its_job(conf: Path) -> None:
 
 def test_a_changed_job_is_another_formulation(conf: Path) -> None:
     write(conf)
-    first = load_jobs(conf)["busy"]
+    first = busy()
     write(conf, sql="SELECT 2 FROM bid")
-    second = load_jobs(conf)["busy"]
+    second = busy()
     assert first.formulation != second.formulation
     write(conf, text=YAML + "reference: busy.sql\n", sql="SELECT 2 FROM bid")
-    assert load_jobs(conf)["busy"].formulation == second.formulation
-    assert load_jobs(conf)["busy"].is_proven
+    assert busy().formulation == second.formulation
+    assert busy().is_proven
     assert not second.is_proven
 
 
@@ -194,15 +203,86 @@ def test_the_cluster_gets_the_statements_and_what_they_are_for() -> None:
 def test_a_mistake_is_one_line(conf: Path, text: str, said: str) -> None:
     write(conf, text=text)
     with pytest.raises(ConfigError, match=said) as error:
-        load(conf)
+        busy()
     assert "\n" not in str(error.value)
+
+
+def test_a_broken_job_stops_only_what_names_it(conf: Path) -> None:
+    write(conf, text=YAML + "keys: [a]\n")
+    write(conf, "other")
+    config = load(conf)
+    assert list(config.jobs) == ["other"]
+    assert make_night(config, ENGINE, "d", "r", {"queries": "q5,other"}).queries == ("q5", "other")
+    said = r"jobs/busy.yaml:4: keys: unknown key 'keys'; did you mean 'key'"
+    with pytest.raises(NexmarkError, match=said):
+        make_night(config, ENGINE, "d", "r", {"queries": "q5,busy"})
+    with pytest.raises(NexmarkError, match=said):
+        config.job("busy")
+    with pytest.raises(NexmarkError, match=r"job: unknown job 'othr'; did you mean 'other'"):
+        config.job("othr")
+
+
+def test_what_a_night_cannot_run_or_not_warm_up_is_said_before_it(
+    conf: Path, tmp_path: Path
+) -> None:
+    """A workload by bounds counts the start of the JVM in any case."""
+    (tmp_path / "a.csv").write_text("at\n2026-01-01 00:00:00\n")
+    own = f"{OWN}    watermark: 1 day\n".replace("files: x", f"files: {tmp_path}/a.csv")
+    write(conf, text=own)
+    write(conf, "broken", YAML + "keys: [a]\n")
+    config = load(conf)
+    paired, bounds = (
+        make_night(
+            config, ENGINE, "d", "r", {"queries": "busy", "mode": mode, "workload": "compare"}
+        )
+        for mode in ("paired", "bounds")
+    )
+    broken, cold = remarks(paired, config)
+    assert broken.startswith("job broken cannot be run, and this night does not name it: ")
+    assert "broken.yaml:4: keys: unknown key" in broken
+    assert "busy.yaml: tables.a.rows_per_batch: 1 rows are 1 micro-batch, all of them" in cold
+    assert list(remarks(bounds, config)) == [broken]
+
+
+def test_a_workload_that_names_a_broken_job_fails_in_its_own_nights(conf: Path) -> None:
+    write(conf, text=YAML + "keys: [a]\n")
+    path = conf / "workloads.yaml"
+    path.write_text(path.read_text().replace("  smoke:\n", "  smoke:\n    queries: [q0, busy]\n"))
+    config = load(conf)
+    assert make_night(config, ENGINE, "d", "r", {"workload": "nightly"}).queries
+    with pytest.raises(NexmarkError, match=r"busy.yaml:4: keys: unknown key"):
+        make_night(config, ENGINE, "d", "r", {"workload": "smoke"})
+
+
+def test_a_version_of_a_broken_job_is_compared_with_nothing(conf: Path, tmp_path: Path) -> None:
+    write(conf)
+    shutil.copytree(conf / "jobs", tmp_path / "changed")
+    write(conf, text=YAML + "keys: [a]\n")
+    with pytest.raises(NexmarkError, match=r"busy.yaml:4: keys: unknown key"):
+        make_night(load(conf), ENGINE, "d", "r", {"candidate_job": str(tmp_path / "changed")})
+
+
+def test_a_file_that_nobody_may_read_breaks_its_job_alone(
+    conf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    write(conf, text=YAML + "jars: [busy.jar]\n")
+    (conf / "jobs" / "busy.jar").write_bytes(b"PK")
+    monkeypatch.setattr(JobFile, "of", refuse)
+    said = r"busy.yaml:4: jars: .*busy.jar cannot be read: Permission denied; let this user"
+    assert re.search(said, load(conf).broken_jobs["busy"])
 
 
 @pytest.mark.parametrize("name", ["q5", "q99", "long_window", "verify", "round_2", "Busy", "a-b"])
 def test_a_name_that_is_taken_or_none_is_refused(conf: Path, name: str) -> None:
-    write(conf, name)
+    before = known_queries()
+    path = write(conf, name)
     with pytest.raises(ConfigError, match=re.escape(f"{name}.yaml:1: '{name}'")):
-        load(conf)
+        read_job(path)
+    assert known_queries() == before
+    assert make_night(load(conf), ENGINE, "d", "r", {"queries": "q5"}).queries == ("q5",)
 
 
 @pytest.mark.parametrize(
@@ -219,31 +299,31 @@ def test_a_mistake_in_python_is_seen_without_running_it(conf: Path, text: str, s
     write(conf, text="tables: nexmark\npython: busy.py:build\n")
     (conf / "jobs" / "busy.py").write_text(text)
     with pytest.raises(ConfigError, match=said):
-        load(conf)
+        busy()
 
 
 def test_the_function_of_a_batch_is_one_of_the_file_and_of_the_formulation(conf: Path) -> None:
     text = "tables: nexmark\npython: busy.py:build\n"
     write(conf, text=text)
     (conf / "jobs" / "busy.py").write_text("def build(a, b): ...\ndef each(a, b): ...\n")
-    without = load_jobs(conf)["busy"]
+    without = busy()
     write(conf, text=text + "foreach_batch: each\n")
-    job = load_jobs(conf)["busy"]
+    job = busy()
     assert job.formulation != without.formulation
     assert b'"foreach_batch": "each"' in job.files()["busy/job.json"]
     write(conf, text=text + "foreach_batch: eahc\n")
     with pytest.raises(ConfigError, match=r"busy.yaml:3: foreach_batch: .* did you mean 'each'"):
-        load_jobs(conf)
+        busy()
 
 
 def test_the_files_of_a_python_job_go_with_it(conf: Path) -> None:
     write(conf, text="tables: nexmark\npython: busy.py:build\npy_files: [help.py]\n")
     (conf / "jobs" / "busy.py").write_text("from help import x\n\ndef build(spark, tables): ...\n")
     (conf / "jobs" / "help.py").write_text("x = 1\n")
-    first = load_jobs(conf)["busy"]
+    first = busy()
     assert first.files()["busy/help.py"] == b"x = 1\n"
     (conf / "jobs" / "help.py").write_text("x = 2\n")
-    assert load_jobs(conf)["busy"].formulation != first.formulation
+    assert busy().formulation != first.formulation
 
 
 @pytest.mark.parametrize(("name", "deployed"), [("a.zip", "a.zip"), ("a-1.whl", "a-1.zip")])
@@ -258,7 +338,7 @@ def test_an_archive_of_python_files_goes_with_a_job_as_it_is(
     found = set()
     for content in (b"PK\xff1", b"PK\xff2"):
         (conf / "jobs" / name).write_bytes(content)
-        job = load_jobs(conf)["busy"]
+        job = busy()
         files = Job.model_validate_json(job.model_dump_json()).files()
         assert files[f"busy/{deployed}"] == content
         assert json.loads(files["busy/job.json"])["py_files"] == [deployed, "help.py"]
@@ -269,10 +349,12 @@ def test_an_archive_of_python_files_goes_with_a_job_as_it_is(
 def test_a_job_with_the_other_ending_of_yaml_is_named(conf: Path) -> None:
     path = write(conf)
     path.rename(path.with_suffix(".yml"))
-    with pytest.raises(ConfigError, match=r"busy.yml: .* ends with .yaml; rename it to busy.yaml"):
-        load(conf)
+    config = load(conf)
+    assert config.jobs == {}
+    with pytest.raises(NexmarkError, match=r"busy.yml: .* ends with .yaml; rename it to busy.yaml"):
+        config.job("busy")
     path.with_suffix(".yml").write_text("settings: of something else\n")
-    assert load(conf).jobs == {}
+    assert load(conf).broken_jobs == {}
 
 
 def test_keys_that_came_later_leave_the_formulation_of_a_job_alone() -> None:
@@ -293,7 +375,7 @@ def test_other_confs_or_another_jar_are_another_formulation(conf: Path) -> None:
         )
         write(conf, text=YAML + text)
         (conf / "jobs" / "busy.jar").write_bytes(jar)
-        job = load_jobs(conf)["busy"]
+        job = busy()
         found[job.formulation] = job.files().get("busy/busy.jar")
     assert list(found.values()) == [None, b"PK1", b"PK1", b"PK2"]
 
@@ -311,7 +393,7 @@ def test_a_jar_that_was_changed_since_the_plan_is_not_deployed(conf: Path) -> No
 def test_an_empty_file_of_statements_is_refused(conf: Path) -> None:
     write(conf, sql=" \n")
     with pytest.raises(ConfigError, match=r"sql: .*busy.sql is empty; write a statement"):
-        load(conf)
+        busy()
 
 
 def test_a_kind_that_cannot_run_it_says_so(conf: Path) -> None:

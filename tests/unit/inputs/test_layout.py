@@ -17,6 +17,7 @@ from nexmark.errors import NexmarkError
 from nexmark.expectations.tables import open_laid_out
 from nexmark.inputs.input_files import input_problem, with_input_hash
 from nexmark.inputs.layout import lay_out
+from nexmark.inputs.steady_rows import warm_up_problem
 from nexmark_jobs.sources.laid_out_tables import read_tables
 
 AT = "2026-01-01 00:00:00"
@@ -372,3 +373,24 @@ def test_files_without_a_row_are_refused_and_leave_nothing(tmp_path: Path) -> No
     with pytest.raises(NexmarkError, match=r"tables.orders.(files: the files have no row|event)"):
         laid_out(job(orders=stream(tmp_path / "in.csv")), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] in (["conf", "in.csv"], ["in.csv", "conf"])
+
+
+def test_a_job_that_is_over_before_it_is_warm_is_told_which_batches_to_have(tmp_path: Path) -> None:
+    write_lines(tmp_path / "in" / "a.json", *range(1200))
+    file, static = tmp_path / "in", JobTable(files=str(tmp_path / "in"), static=True)
+    said = (
+        "mine.yaml: tables.orders.rows_per_batch: 1,200 rows are 1 micro-batch, all of them "
+        "warm-up, so the figures of the job have the start of the JVM in them; write "
+        "rows_per_batch: 100"
+    )
+    assert warm_up_problem(job(orders=stream(file), all=static), 2).endswith(said)
+    few = job(orders=stream(file), more=stream(file, rows_per_batch=600))
+    assert "tables.more.rows_per_batch: 1,200 rows are 2 micro-batches," in warm_up_problem(few, 2)
+    assert warm_up_problem(job(orders=stream(file, rows_per_batch=100)), 2) == ""
+    assert warm_up_problem(few, 1) == ""
+
+
+def test_files_that_cannot_be_read_are_no_matter_of_the_warm_up(tmp_path: Path) -> None:
+    (tmp_path / "bad.json").write_text('{"id": 1, \n nothing\n')
+    assert warm_up_problem(job(orders=stream(tmp_path / "bad.json")), 2) == ""
+    assert warm_up_problem(Job(name="mine", tables="nexmark", sql="a.sql"), 2) == ""

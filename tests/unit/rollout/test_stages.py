@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 
+from nexmark.config import load, paths
 from nexmark.errors import NexmarkError
-from nexmark.rollout.state import parse_stages
+from nexmark.jobs.job_template import write_new
+from nexmark.night.params import RolloutParams
+from nexmark.rollout.state import parse_stages, rollout_of
 
 KNOWN = ("q0", "q1", "q2", "q5", "q10", "q14_python_udf")
 
@@ -21,6 +27,29 @@ KNOWN = ("q0", "q1", "q2", "q5", "q10", "q14_python_udf")
 )
 def test_lists_ranges_and_what_is_left(text: str, stages: tuple[tuple[str, ...], ...]) -> None:
     assert parse_stages(text, KNOWN) == stages
+
+
+def test_a_job_of_a_person_is_a_query_of_a_stage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the workload names it; its nights have it among their jobs."""
+    conf = tmp_path / "conf"
+    shutil.copytree(paths.repository() / "include" / "conf", conf)
+    monkeypatch.setenv("NEXMARK_CONF", str(conf))
+    monkeypatch.setenv("NEXMARK_HOME", str(tmp_path / "home"))
+    write_new("busy_auctions", conf)
+    asked = RolloutParams.of({"build": "pypi:4.2.1", "stages": "busy_auctions; all"})
+    with pytest.raises(NexmarkError, match="no query 'busy_auctions' in the workload"):
+        rollout_of(asked, load())
+    text = (conf / "workloads.yaml").read_text()
+    named = text.replace("  compare:\n", "  compare:\n    queries: [q0, q5, busy_auctions]\n")
+    (conf / "workloads.yaml").write_text(named)
+    begun = rollout_of(asked, load())
+    assert [stage.queries for stage in begun.stages] == [("busy_auctions",), ("q0", "q5")]
+    (conf / "jobs" / "busy_auctions.yaml").write_text("tables: nexmark\nsqll: a.sql\n")
+    broken = asked.model_copy(update={"name": "other"})
+    with pytest.raises(NexmarkError, match=r"busy_auctions.yaml:2: sqll: unknown key"):
+        rollout_of(broken, load())
 
 
 @pytest.mark.parametrize(

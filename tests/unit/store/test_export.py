@@ -140,6 +140,16 @@ class TestReplay:
         judging.night(record_night(judging.store, paired(6, queries=["q5"])))
         assert judging.again() == judging.as_judged()
 
+    def test_a_job_of_a_person_is_judged_again_as_a_query_is(self, judging: Judging) -> None:
+        names = ("q0", "busy_auctions")
+        for number in (6, 7):
+            run = record_night(judging.store, paired(number, queries=names), {"busy_auctions": 1.3})
+            judging.night(run)
+        assert judging.value("busy_auctions") == "REGRESSION"
+        assert judging.again() == judging.as_judged()
+        for name in ("nights.csv", "repetition.csv"):
+            assert "busy_auctions" in {row["query"] for row in rows(judging.out / name)}
+
     def test_the_nights_that_are_read_are_those_of_the_store(self, judging: Judging) -> None:
         run = record_night(judging.store, paired(6, baselines={"q0": "sha-430"}))
         readings = [canary("before", 5, group="q5"), canary("after", 6, host="nexmark03")]

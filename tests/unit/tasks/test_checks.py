@@ -35,11 +35,11 @@ def night(config: Config, **params: Any) -> Night:
 
 def test_queries_are_taken_in_the_order_of_the_suite(config: Config) -> None:
     workload = config.workloads["smoke"]
-    assert select_queries("q5, q0", workload) == ("q0", "q5")
-    assert select_queries(["q14_python_udf", "q2"], workload) == ("q2", "q14_python_udf")
-    assert select_queries("", workload) == workload.queries
-    assert select_queries(None, workload) == workload.queries
-    assert len(select_queries(None, workload)) == 24
+    assert select_queries("q5, q0", workload, config) == ("q0", "q5")
+    assert select_queries(["q14_python_udf", "q2"], workload, config) == ("q2", "q14_python_udf")
+    assert select_queries("", workload, config) == workload.queries
+    assert select_queries(None, workload, config) == workload.queries
+    assert len(select_queries(None, workload, config)) == 24
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from nexmark.config import load
 from nexmark.evidence.night_evidence import Report
 from nexmark.evidence.rows import Row
 from nexmark.model import Value
+from nexmark.report.gauges import gauges
 from nexmark.store.table_rows import NightRow
 from nexmark.tasks.metrics import emit
 from tests.unit.store.store_builder import by_bounds
@@ -107,6 +108,20 @@ def test_each_query_and_the_night_have_their_gauges(
         *(f"airflow.nexmark.night.{x}" for x in ("red", "red_queries", "wrong", "grade")),
     }
     assert all(math.isfinite(value) for value in found.values())
+
+
+def test_a_job_of_a_person_has_its_gauges_as_a_query_has() -> None:
+    row = Row("busy_auctions", by_bounds("busy_auctions", Value.OK, ratio=1.3), result="right")
+    found = {
+        each.parts: (each.value, each.tags["query"])
+        for each in gauges(Report(NIGHT, (row,), (), failed=False))
+        if "query" in each.tags
+    }
+    place = ("nexmark_spark_4_3_0", "nightly", "local", "busy_auctions")
+    assert found == {
+        (*place, "ratio"): (1.3, "busy_auctions"),
+        (*place, "red"): (0.0, "busy_auctions"),
+    }
 
 
 def test_where_tags_are_understood_they_say_whose_it_is(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from nexmark.config import load
+from nexmark.config import load, paths
+from nexmark.jobs.job_template import write_new
 from nexmark.night.make_night import make_night
 from nexmark.tasks.signoff_steps import Approval, night_params
 
@@ -39,6 +42,22 @@ def test_the_rounds_of_a_comparison_and_five_times_the_verification_on_all_queri
     assert night.workload.verify.rows_per_batch == workload.verify.rows_per_batch
     assert night.queries == workload.queries
     assert (str(night.candidate), asked["against"]) == ("pypi:4.3.0", "pypi:4.2.1")
+
+
+def test_a_workload_of_a_sign_off_may_name_a_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conf = tmp_path / "conf"
+    shutil.copytree(paths.repository() / "include" / "conf", conf)
+    monkeypatch.setenv("NEXMARK_CONF", str(conf))
+    write_new("busy_auctions", conf)
+    text = (conf / "workloads.yaml").read_text()
+    named = text.replace("  nightly:\n", "  nightly:\n    queries: [q5, busy_auctions]\n")
+    (conf / "workloads.yaml").write_text(named)
+    night = make_night(load(), "spark-4.3.0", "nexmark_signoff", "r", night_params(params()))
+    assert night.queries == ("q5", "busy_auctions")
+    assert night.jobs["busy_auctions"].is_proven
+    assert night.against.keys() == {"q5", "busy_auctions"}
 
 
 def test_pairs_that_are_given_count() -> None:

@@ -30,6 +30,7 @@ from nexmark.night.night_progress import say, say_for_now
 from nexmark.night.run_directory import Run, RunDirectory
 from nexmark.night.submission import Repetition
 from nexmark.secrets import fingerprinted, hidden_arguments, load_key
+from nexmark_jobs.errors import one_line
 from nexmark_jobs.host.processes import Process, with_word
 
 if TYPE_CHECKING:
@@ -317,5 +318,5 @@ class _Following:
             )
         failed = [stream for stream in self.log.streams.values() if stream.error]
         if failed and not self.stopped.is_set():
-            why = str(failed[0].error).splitlines()[0]
+            why = one_line(str(failed[0].error))
             raise StreamingLogError(f"{self.label}: a streaming query failed: {why}")
