@@ -82,8 +82,10 @@ class LeftOpen:
         measured = tuple(replace(one, before=self._before(night, one)) for one in night.measured)
         going_on = {one.query for one in measured if one.before}
         family = family_of([each.queries for each in self._open(night, q)] for q in going_on)
-        aged = {query: (*self._aged(night, query), *own) for query, own in night.aged.items()}
-        return replace(night, measured=measured, family=family, aged=aged)
+        with_earlier = {
+            query: (*self._aged(night, query), *aged) for query, aged in night.aged.items()
+        }
+        return replace(night, measured=measured, family=family, aged=with_earlier)
 
     def _open(self, night: MeasuredNight, query: str) -> list[_NightPairs]:
         """Return the nights that left a query open, the newest first."""
@@ -116,8 +118,8 @@ class LeftOpen:
                 if one.query == verdict.query
             }
             nights = self._nights.setdefault(compared, deque(maxlen=LOOKED_AT))
-            own = night.aged.get(verdict.query, ())
-            nights.append((verdict.value, _NightPairs(of_metric, own, len(queries))))
+            aged = night.aged.get(verdict.query, ())
+            nights.append((verdict.value, _NightPairs(of_metric, aged, len(queries))))
 
 
 def _compared(night: MeasuredNight, query: str) -> _Compared:
