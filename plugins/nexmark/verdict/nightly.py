@@ -125,14 +125,24 @@ def judge_night(
 
 def _fixed_costs(night: MeasuredNight, earlier: Earlier, rules: Gate) -> list[Verdict]:
     """Return verdicts that inform on the CPU time of a batch of a soak night, by all its pairs."""
+    grounds = Grounds(night, rules)
     measured = (
         replace(one, pairs=(*one.before, *one.all_pairs), later=(), before=())
         for one in night.measured
         if one.metric == BATCH_CPU and one.query not in night.invalid
     )
-    fit = [one for one in measured if any(pair.complete for pair in one.pairs)]
-    past = _past(fit, earlier, rules)
-    return judge_informing(fit, Grounds(night, rules), past, []) if fit else []
+    counts = [(one, sum(pair.complete for pair in one.pairs)) for one in measured]
+    fit = [one for one, count in counts if count > 1]
+    verdicts = judge_informing(fit, grounds, _past(fit, earlier, rules), []) if fit else []
+    return verdicts + [_of_one_pair(one, grounds) for one, count in counts if count == 1]
+
+
+def _of_one_pair(one: Measured, grounds: Grounds) -> Verdict:
+    """Return a verdict on a metric that informs, of a single pair: its ratio has no interval."""
+    ratios = log_ratios([one.pairs])[0]
+    ratio = ratio_of(float(np.nansum(ratios)))
+    reason = f"ratio {ratio:.3f} in 1 pair, which has no interval"
+    return replace(_with_numbers(one, ratios, grounds), ratio=ratio, reason=reason)
 
 
 def replay(nights: Iterable[MeasuredNight], rules: Gate) -> list[list[Verdict]]:

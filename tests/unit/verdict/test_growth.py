@@ -329,11 +329,13 @@ def test_suspects_are_measured_on_before_what_is_undecided(rules: Gate) -> None:
 def test_a_batch_that_costs_more_is_said_beside_the_verdict(rules: Gate) -> None:
     """Its fixed cost informs: the growth decides."""
     draws = random.Random(18)
-    for ratio, value in ((1.0, Value.OK), (2.0, Value.WATCH)):
-        pairs = [Pair(number, 0.2 * ratio, 0.2) for number in (1, 2, 3)]
-        some = night([pair(draws, {}) for _ in range(3)])
+    for ratio, count, value in ((1.0, 3, Value.OK), (2.0, 3, Value.WATCH), (2.0, 1, Value.OK)):
+        pairs = [Pair(number, 0.2 * ratio, 0.2) for number in range(1, count + 1)]
+        some = night([pair(draws, {}) for _ in range(count)])
         some = replace(some, measured=(Measured("q5", BATCH_CPU, tuple(pairs)),))
         growth, cost = judge_night(some, [], rules)
         assert (growth.value, growth.decides) == (Value.OK, True)
         assert (cost.metric, cost.value, cost.decides) == (BATCH_CPU, value, False)
         assert cost.ratio == pytest.approx(ratio)
+        assert (cost.lo is None) is (count == 1)
+        assert "nan" not in cost.reason
