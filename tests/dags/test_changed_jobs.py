@@ -1,14 +1,13 @@
 """Slower versions of the kinds of jobs of one's own, in pairs, by Airflow.
 
 They are SQL over the events of Nexmark, an application, and Python over files, each in a night of
-its own. Each row is put through a loop of its own, so the rows stay as they are and the tasks take
-longer.
+its own, in two rounds and with flame graphs. CI has all three in one night, in one round:
+test_slower_jobs.py.
 """
 
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +21,7 @@ from nexmark.model import FIRST_ROUND, PROFILED
 from nexmark.night.run_directory import RunDirectory
 from tests.nights.files_job import JOB, write_job
 from tests.nights.orders_job import write_jobs
+from tests.nights.slower_jobs import APPLICATION, SQL, write_slower
 from tests.site import ENGINE, Site, make_site, run_name
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
@@ -30,30 +30,12 @@ Night = subprocess.CompletedProcess[str]
 
 PAIRS, MORE_PAIRS = 3, 4
 ROUNDS = {"rounds": [PAIRS, MORE_PAIRS], "pursue_z": [1.0]}
-APPLICATION, SQL = "orders", "counted_bids"
-#: CI has the first two where its time allows; a bisection (tests/story) has the third one, too.
+#: CI has the first two where its time allows.
 KINDS = [
     pytest.param(SQL, id="sql", marks=pytest.mark.spare),
     pytest.param(APPLICATION, id="application", marks=pytest.mark.spare),
     pytest.param(JOB, id="files"),
 ]
-
-
-def loop(column: str, turns: int) -> str:
-    """Return an expression that is 0, after some turns for each row."""
-    return f"size(filter(sequence(1, {turns} + CAST({column} AS INT)), number -> number < 0))"
-
-
-#: By job, its file, and what the change puts there in place of what.
-SLOWER = {
-    SQL: (f"{SQL}.sql", "max(price)", f"max(price + {loop('bidder % 100', 12_000)})"),
-    JOB: (f"{JOB}.py", "plus_one(amount)", f"plus_one(amount) + {loop('amount', 50_000)}"),
-    APPLICATION: (
-        "orders.py",
-        'where("amount > 50")',
-        f'where("amount > 50").where("{loop("amount", 100_000)} = 0")',
-    ),
-}
 
 
 @pytest.fixture(scope="module")
@@ -80,13 +62,7 @@ def job(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="module")
 def changed(site: Site, job: str) -> Path:
     """A copy of all jobs, one of them slower."""
-    directory = site.home.parent / f"changed-{job}"
-    shutil.copytree(site.conf / "jobs", directory)
-    file, old, new = SLOWER[job]
-    text = (directory / file).read_text()
-    assert old in text
-    (directory / file).write_text(text.replace(old, new))
-    return directory
+    return write_slower(site.conf / "jobs", site.home.parent / f"changed-{job}", job)
 
 
 @pytest.fixture(scope="module")

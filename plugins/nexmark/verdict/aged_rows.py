@@ -7,7 +7,7 @@ limit is there, so growth is judged again, and what it is made up of is not name
 import math
 from collections.abc import Iterator, Mapping
 
-from nexmark.verdict.growth import HELD, ROLES
+from nexmark.verdict.held import HELD, ROLES
 from nexmark.verdict.measured_night import Sample
 
 _CPU = ("cpu_s before", "cpu_s after")

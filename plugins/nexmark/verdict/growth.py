@@ -19,83 +19,20 @@ from scipy.stats import theilslopes
 from nexmark.config import Gate
 from nexmark.model import (
     BATCH_CPU,
-    BATCH_CPU_GROWTH,
-    FILE_GROWTH,
     GROWTH,
-    HEAP_GROWTH,
-    THREAD_GROWTH,
     Arm,
     Value,
 )
 from nexmark.verdict.eligibility import Grounds, Steadiness
+from nexmark.verdict.held import CPU_OF_BATCH, DURATION_OF_BATCH, HELD, MEGABYTE, ROLES, Held
 from nexmark.verdict.measured_night import Aged, MeasuredNight, Sample
 from nexmark.verdict.verdict import Verdict
 
 LEAST_POINTS = 5
 """A line of fewer points has no slope."""
-MEGABYTE = 1e6
 _SHOWN_TWICE = 2
 _PER = 1000
 _NAMED = 3
-
-
-@dataclass(frozen=True)
-class Held:
-    """Something that a JVM holds.
-
-    Attributes:
-        key: its key in a sample.
-        title: what people call it.
-        unit: the unit of a value, '' for a number.
-        scale: what a value is multiplied with.
-        limit: the key of its limit in ``soak_growth``; '' if it is only shown.
-        metric: the metric of its growth.
-        parts: the key of what it is made up of.
-        relative: whether its growth is in percent of its median.
-    """
-
-    key: str
-    title: str
-    unit: str = ""
-    scale: float = 1.0
-    limit: str = ""
-    metric: str = ""
-    parts: str = ""
-    relative: bool = False
-
-    @property
-    def growth_unit(self) -> str:
-        """The unit of its growth."""
-        return "%" if self.relative else self.unit
-
-
-HELD = (
-    Held(
-        "heap_bytes",
-        "live heap",
-        "MB",
-        1 / MEGABYTE,
-        limit="live_heap_mb",
-        metric=HEAP_GROWTH,
-        parts="classes",
-    ),
-    Held("threads", "threads", limit="threads", metric=THREAD_GROWTH, parts="thread_names"),
-    Held("open_files", "open files", limit="open_files", metric=FILE_GROWTH, parts="file_places"),
-    Held("metaspace_bytes", "metaspace", "MB", 1 / MEGABYTE),
-    Held("code_cache_bytes", "code cache", "MB", 1 / MEGABYTE),
-    Held("other_memory_bytes", "direct memory", "MB", 1 / MEGABYTE),
-    Held("outside_heap_bytes", "memory outside the heap", "MB", 1 / MEGABYTE),
-)
-CPU_OF_BATCH = Held(
-    "cpu_s",
-    "CPU time of a batch",
-    "CPU-s",
-    limit="batch_cpu_percent",
-    metric=BATCH_CPU_GROWTH,
-    relative=True,
-)
-DURATION_OF_BATCH = Held("batch_ms", "duration of a batch", "ms", relative=True)
-ROLES = ("driver", "executor")
 
 
 @dataclass(frozen=True)
