@@ -83,6 +83,12 @@ class Site:
         path.write_text(yaml.safe_dump(_GATE | settings))
         return load_gate(path)
 
+    def gate_in_one_round(self, pairs: int) -> Gate:
+        """Set the gate: pairs in one round, in comparisons too, and nothing else is run."""
+        one_round: dict[str, object] = {"rounds": [pairs], "pursue_z": []}
+        nothing_else: dict[str, object] = {"self_test": 0, "flame_graphs": False, "canary": 0}
+        return self.gate(mode="paired", **nothing_else, **one_round, comparison=one_round)
+
     def stop(self) -> None:
         """End what nights have left of the cluster `local`, of both arms."""
         local = load(self.conf).clusters["local"]

@@ -28,7 +28,7 @@ BUILD_COMMAND = "sh build.sh"
 
 
 def slower_commits(directory: Path, good: Build) -> list[str]:
-    """Make the repository in a new directory; return its commits, the first of which is good."""
+    """Make the repository in a new directory; return its commits, the good one first."""
     repository = GitRepository.make(directory)
     home = shlex.quote(str(good.spark_home))
     script = _REPACK.replace("GOOD", home).replace("SUBMIT", _SUBMIT).replace("OPTION", _SLOW)
@@ -37,3 +37,12 @@ def slower_commits(directory: Path, good: Build) -> list[str]:
         repository.commit("Compile late", {"slow": "yes"}),
         repository.commit("Write docs", {"README.md": "docs"}),
     ]
+
+
+def assert_found(output: str, commits: list[str], query: str) -> None:
+    """Assert that a bisection has named the first slower commit of a query."""
+    print(output)
+    last = output.splitlines()[-1]
+    assert last.startswith(f"first bad commit: {commits[1][:12]} Compile late, with 9")
+    assert f"{query} is " in last
+    assert "slower" in last

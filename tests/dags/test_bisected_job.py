@@ -15,7 +15,7 @@ from nexmark.engines import Build
 from tests.nights.files_job import JOB, write_job
 from tests.nights.orders_job import write_jobs
 from tests.site import ENGINE, NIGHT_TIMEOUT_S, Site, make_site
-from tests.slower_commits import BUILD_COMMAND, slower_commits
+from tests.slower_commits import BUILD_COMMAND, assert_found, slower_commits
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.extended]
 
@@ -28,11 +28,7 @@ def site(
 ) -> Iterator[Site]:
     directory, build = tmp_path_factory.mktemp("bisected"), engine_build(ENGINE)
     made = make_site(directory / "home", directory / "conf", build, interpreted=True)
-    one_round: dict[str, object] = {"rounds": [PAIRS], "pursue_z": []}
-    made.gate(
-        **{"mode": "paired", "self_test": 0, "flame_graphs": False, "canary": 0},
-        **{**one_round, "comparison": one_round},
-    )
+    made.gate_in_one_round(PAIRS)
     write_jobs(made.conf, directory / "orders", build, "secret")  # with the JAR of the job
     write_job(made.conf, directory / "spending")
     yield made
@@ -59,11 +55,7 @@ def search(site: Site, commits: list[str]) -> str:
 
 
 def test_the_first_slower_commit_is_found(search: str, commits: list[str]) -> None:
-    print(search)
-    last = search.splitlines()[-1]
-    assert last.startswith(f"first bad commit: {commits[1][:12]} Compile late, with 9")
-    assert f"{JOB} is " in last
-    assert "slower" in last
+    assert_found(search, commits, JOB)
 
 
 def test_the_night_compared_the_commit_with_the_good_one_in_pairs(

@@ -26,11 +26,7 @@ def site(
 ) -> Iterator[Site]:
     directory, build = tmp_path_factory.mktemp("slower"), engine_build(ENGINE)
     made = make_site(directory / "home", directory / "conf", build)
-    one_round: dict[str, object] = {"rounds": [PAIRS], "pursue_z": []}
-    made.gate(
-        **{"mode": "paired", "self_test": 0, "flame_graphs": False, "canary": 0},
-        **{**one_round, "comparison": one_round},
-    )
+    made.gate_in_one_round(PAIRS)
     write_jobs(made.conf, directory / "orders", build, "secret")
     write_job(made.conf, directory / "spending")
     write_new(SQL, made.conf)

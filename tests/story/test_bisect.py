@@ -19,7 +19,7 @@ from tests.airflow_site import START_S, Airflow
 from tests.nights.files_job import JOB, write_job
 from tests.nights.orders_job import write_jobs
 from tests.site import ENGINE, NIGHT_TIMEOUT_S, Site
-from tests.slower_commits import BUILD_COMMAND, slower_commits
+from tests.slower_commits import BUILD_COMMAND, assert_found, slower_commits
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.long]
 
@@ -69,11 +69,7 @@ def search(airflow: Airflow, site: Site, commits: list[str], job: str, results: 
 
 
 def test_the_first_bad_commit_is_found(search: str, commits: list[str]) -> None:
-    print(search)
-    last = search.splitlines()[-1]
-    assert last.startswith(f"first bad commit: {commits[1][:12]} Compile late, with 9")
-    assert f"{JOB} is " in last
-    assert "slower" in last
+    assert_found(search, commits, JOB)
 
 
 def test_its_nights_are_those_of_the_scheduler(

@@ -262,20 +262,13 @@ OUR_NAME = re.compile(r"q[0-9]+|round_[0-9]+")
 #: Words that name something else where the name of a query may stand: groups and tasks of the
 #: graph, directories of a run, and what commands say in place of a query.
 _TAKEN = frozenset(
-    {CANARY, FLAMES, SUITE, "all", "cluster", "compatibility", "confirmation", "decision", "deploy"}
-    | {
-        "dump_events",
-        "end",
-        "events",
-        "judge",
-        "judgement",
-        "latest",
-        "new",
-        "preflight",
-        "prepare",
-    }
-    | {"queries", "reap", "report", "run_state", "select", "stage", "next_stage", "start_cluster"}
-    | {"stop_cluster", "verdict", "verify", "none", "person", "auction", "bid"}
+    (
+        *(CANARY, FLAMES, SUITE, "all", "cluster", "compatibility", "confirmation", "decision"),
+        *("deploy", "dump_events", "end", "events", "judge", "judgement", "latest", "new"),
+        *("preflight", "prepare", "queries", "reap", "report", "run_state", "select", "stage"),
+        *("next_stage", "start_cluster", "stop_cluster", "verdict", "verify", "none"),
+        *("person", "auction", "bid"),
+    )
 )
 
 

@@ -20,7 +20,8 @@ from nexmark.expectations.contract import (
     ExpectationsError,
     contract,
 )
-from nexmark.expectations.tables import Events, Output, first_line, identifier, quote
+from nexmark.expectations.quoting import identifier, quote
+from nexmark.expectations.tables import Events, Output, first_line
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

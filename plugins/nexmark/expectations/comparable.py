@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from nexmark.expectations.quoting import identifier
+
 if TYPE_CHECKING:
     from duckdb.sqltypes import DuckDBPyType
 
@@ -58,7 +60,7 @@ def _sorted(value: str, kind: DuckDBPyType, depth: int) -> str:
         inner = _sorted(each, _type(parts["child"]), depth + 1)
         return f"list_transform({value}, lambda {each}: {inner})"
     fields = ", ".join(
-        f"{_quoted(name)} := {_sorted(f'({value}).{_quoted(name)}', _type(part), depth)}"
+        f"{identifier(name)} := {_sorted(f'({value}).{identifier(name)}', _type(part), depth)}"
         for name, part in parts.items()
     )
     return f"CASE WHEN {value} IS NOT NULL THEN struct_pack({fields}) END"
@@ -69,7 +71,3 @@ def _type(part: object) -> DuckDBPyType:
 
     assert isinstance(part, DuckDBPyType)
     return part
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -18,12 +18,12 @@ from nexmark.config import Job
 from nexmark.expectations.comparable import plain_times, sorted_maps
 from nexmark.expectations.contract import Column, Contract, ExpectationsError
 from nexmark.expectations.findings import row_text
+from nexmark.expectations.quoting import identifier
 from nexmark.expectations.suites import ValidationOutcome, judge
 from nexmark.expectations.tables import (
     Events,
     data_files,
     first_line,
-    identifier,
     listed_files,
     load_output,
     open_events,

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from nexmark.expectations.comparable import plain_times, sorted_maps
 from nexmark.expectations.contract import Column, Contract, ExpectationsError
+from nexmark.expectations.quoting import identifier, quote
 from nexmark_jobs.errors import UsageError
 from nexmark_jobs.sources.laid_out_tables import read_tables
 from nexmark_jobs.sources.recorded_events import FIELDS, check_lines
@@ -114,16 +115,6 @@ def data_files(directory: Path, pattern: str = "*") -> list[Path]:
         return not any(part.startswith((".", "_")) for part in file.relative_to(directory).parts)
 
     return sorted(file for file in directory.glob(pattern) if file.is_file() and visible(file))
-
-
-def quote(text: object) -> str:
-    """Return a text in quotes, as SQL needs it."""
-    return "'" + str(text).replace("'", "''") + "'"
-
-
-def identifier(name: str) -> str:
-    """Return a name in quotes, as SQL needs it if it is a word of SQL."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def listed_files(files: Iterable[Path]) -> str:

@@ -14,7 +14,8 @@ from nexmark.config.document import display
 from nexmark.config.job_tables import JobTable, duckdb_type
 from nexmark.config.own_jobs import FOLDER
 from nexmark.errors import NexmarkError, suggest
-from nexmark.expectations.tables import data_files, identifier, listed_files, quote
+from nexmark.expectations.quoting import identifier, quote
+from nexmark.expectations.tables import data_files, listed_files
 from nexmark.inputs.spark_types import TARGET, ZONED, ZONELESS, in_spark_type
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from nexmark.config import Job
 from nexmark.errors import NexmarkError
-from nexmark.expectations.tables import identifier, quote
+from nexmark.expectations.quoting import identifier, quote
 from nexmark.inputs.input_files import InputTable, input_tables, with_input_hash
 from nexmark.model import Say
 from nexmark_jobs.sources.file_order import put_in_order

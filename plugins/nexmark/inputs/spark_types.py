@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nexmark.expectations.tables import identifier
+from nexmark.expectations.quoting import identifier
 
 if TYPE_CHECKING:
     from duckdb.sqltypes import DuckDBPyType

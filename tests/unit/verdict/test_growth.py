@@ -307,7 +307,7 @@ def test_the_duration_of_a_batch_is_drawn_and_not_judged(rules: Gate) -> None:
 
 
 def test_a_pair_without_a_figure_does_not_lend_its_causes_to_another(rules: Gate) -> None:
-    """The first pair has too few samples; the causes are those of the pairs that show it."""
+    """The first pair has too few samples; the pairs that show the growth name its causes."""
     draws = random.Random(16)
     few = pair(draws, {})
     some = [(few[0][:2], few[1][:2]), *(pair(draws, {"heap": 6.0}) for _ in range(2))]
