@@ -33,7 +33,7 @@ from nexmark.verdict.nightly import going_on, judge_night
 QUERIES = ("q0", "q5", "q17", "q20")
 BAR = 0.01
 """Alarms per night in which nothing leaks."""
-BATCHES, SAMPLES, WARMUP, ROWS_PER_BATCH = 720, 20, 240, 200
+BATCHES, SAMPLES, WARMUP, ROWS_PER_BATCH = 720, 10, 240, 200
 _MB, _JUMP = 1e6, 8
 _BATCH_CPU_S = 0.18
 Leak = Mapping[str, float]
@@ -116,18 +116,17 @@ def repetition(
         draws: The random numbers.
         batches: How many batches it has.
     """
-    every, spent, samples = batches // SAMPLES, 0.0, []
+    every, spent, samples = (batches - WARMUP) // SAMPLES, 0.0, []
     trend = world.cpu_trend + leak.get("cpu", 0.0) + draws.gauss(0, world.drift)
-    for batch in range(every, batches + 1, every):
+    for batch in range(WARMUP, WARMUP + SAMPLES * every, every):
         thousands = batch / 1000
         level = max(1 + trend / 100 * thousands, 0.05)
         spent += every * _BATCH_CPU_S * level * max(draws.gauss(1, world.cpu), 0.05)
-        filling = min(batch, WARMUP) / WARMUP
         grown = (world.heap_growth_mb + leak.get("heap", 0.0)) * thousands
         driver = {
             "role": "driver",
             "name": "driver",
-            "heap_bytes": _MB * (60 + 5 * filling + grown + draws.gauss(0, world.heap_mb)),
+            "heap_bytes": _MB * (65 + grown + draws.gauss(0, world.heap_mb)),
             "threads": 273 + int(leak.get("threads", 0.0) * thousands) + _moved(world, draws),
             "open_files": 329 + int(leak.get("files", 0.0) * thousands) + _moved(world, draws),
             "cpu_s": [spent, spent],

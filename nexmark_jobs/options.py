@@ -94,12 +94,13 @@ class CheckpointOptions:
 
 @dataclass(frozen=True)
 class PauseOptions:
-    """When a query is held between two batches: after every `every` batches.
+    """When a query is held between two batches: after batch `first`, then after every `every`.
 
     A file in `directory` says that it is held; it goes on when the file is removed. After `seconds`
     without that it fails.
     """
 
+    first: int
     every: int
     directory: Path
     seconds: float = 300.0
@@ -230,6 +231,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="S",
         help="no batch earlier than S seconds after the one before was due; with --checkpoint, "
         "of the sink parquet:DIR",
+    )
+    add(
+        "--pause-from",
+        type=_batch_number,
+        default=0,
+        metavar="K",
+        help="the first batch after which --pause-every holds the query (default: 0)",
     )
     add(
         "--pause-every",
@@ -364,7 +372,7 @@ def _pauses(given: argparse.Namespace) -> PauseOptions | None:
     directory = given.pauses.absolute()
     if not directory.is_dir():
         raise UsageError(f"--pauses: there is no directory {directory}; create it first")
-    return PauseOptions(given.pause_every, directory)
+    return PauseOptions(given.pause_from, given.pause_every, directory)
 
 
 def _result(text: str) -> Path:

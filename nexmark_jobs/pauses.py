@@ -21,7 +21,7 @@ _QUEUES = ("shared", "appStatus", "executorManagement", "eventLog", "streams")
 
 @dataclass
 class Pauses:
-    """Holds a query after every `every` batches until somebody removes the file `pause.json`.
+    """Holds a query after some of its batches until somebody removes the file `pause.json`.
 
     Who cannot do what the pause is for writes the reason to `failed` before; then the query fails.
 
@@ -31,7 +31,7 @@ class Pauses:
 
     Attributes:
         running: the query.
-        options: how often it is held, and the directory of the file.
+        options: after which batches it is held, and the directory of the file.
         facts: returns what the file has beside the number of the batch, when the query is held.
     """
 
@@ -42,7 +42,7 @@ class Pauses:
     def __post_init__(self) -> None:
         """Note the lock, and that no pause has been yet."""
         self._lock = self.running._jsq.streamingQuery().awaitProgressLock()
-        self._next = self.options.every - 1
+        self._next = self.options.first
         self._held: dict[int, float] = {}
 
     def corrected(self, batch: Batch) -> Batch:
@@ -67,8 +67,8 @@ class Pauses:
                 began = time.monotonic()
                 self._wait(last)
                 self._held[last + 1] = time.monotonic() - began
-                every = self.options.every
-                self._next = (last // every + 1) * every - 1
+                first, every = self.options.first, self.options.every
+                self._next = first + ((last - first) // every + 1) * every
         finally:
             self._lock.unlock()
 

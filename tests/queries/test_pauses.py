@@ -23,7 +23,7 @@ ARGUMENTS = ["--query", "q0", "--events", "3000", "--rows-per-batch", "100", "--
 def held(
     spark: SparkSession, directory: Path, *, failing: bool = False
 ) -> tuple[dict[str, Any], list[tuple[int, int, list[str], float]]]:
-    """Run q0 in 30 batches, held after every ten.
+    """Run q0 in 30 batches, held after batch 5, and then after every ten.
 
     Returns:
         The result, and for each pause the batch, the dropped events, and the numbers of the batches
@@ -50,7 +50,7 @@ def held(
     watcher = threading.Thread(target=look)
     watcher.start()
     try:
-        more = ["--pause-every", "10", "--pauses", str(pauses)]
+        more = ["--pause-from", "5", "--pause-every", "10", "--pauses", str(pauses)]
         result = str(directory / "result.json")
         done = run(spark, parse([*ARGUMENTS, *more, "--result", result]), quiet=True)
     finally:
@@ -65,6 +65,7 @@ def test_a_held_query_has_ended_a_batch_and_not_begun_the_next(
 ) -> None:
     done, seen = held(spark, tmp_path)
     assert len(seen) >= 2
+    assert 5 <= seen[0][0] < 15
     went_on_at = {batch: at for batch, _, _, at in seen}
     for batch, dropped, written, _ in seen:
         assert max(map(int, written)) == batch

@@ -76,18 +76,19 @@ class Recovery(Model):
         return self
 
 
-LEAST_SAMPLES = 6
-"""The samples after the warm-up without which nothing is said of growth."""
+LEAST_BETWEEN = 3
+"""The least batches from one sample of a soak to the next."""
 
 
 class Soak(Model):
     """How a timed repetition is watched as it runs on.
 
     Attributes:
-        samples: how often it is held between two batches, and what its JVMs hold is measured.
+        samples: how often it is held between two batches, from the end of the warm-up on, and what
+            its JVMs hold is measured. With fewer than six, nothing is said of growth.
     """
 
-    samples: Annotated[int, Field(ge=8, le=1000)] = 20
+    samples: Annotated[int, Field(ge=6, le=1000)] = 10
 
 
 class WorkloadKind(StrEnum):
@@ -201,11 +202,10 @@ class Workload(Size):
             return self
         for query in (*self.queries, *self.sizes):
             size = self.size_of(query)
-            batches, every = -(-size.events // size.rows_per_batch), self.pause_every(query)
-            measured = batches // every - self.warmup_batches // every
-            if every < 3 or measured < LEAST_SAMPLES:
+            if self.pause_every(query) < LEAST_BETWEEN:
+                batches = -(-size.events // size.rows_per_batch)
                 few = f"{query} has {batches} batches, {self.warmup_batches} of them warm-up"
-                needed = f"too few for {LEAST_SAMPLES} of {self.soak.samples} samples after it"
+                needed = f"too few for {self.soak.samples} samples after it"
                 raise KeyedError(("soak",), f"{few}: {needed}; raise events")
         return self
 
@@ -234,10 +234,11 @@ class Workload(Size):
         )
 
     def pause_every(self, query: str) -> int:
-        """Return after how many batches of `query` it is measured; only of the kind `soak`."""
+        """Return the batches of `query` from one sample to the next; only of the kind `soak`."""
         assert self.soak is not None
         size = self.size_of(query)
-        return max(1, -(-size.events // size.rows_per_batch) // self.soak.samples)
+        batches = -(-size.events // size.rows_per_batch)
+        return (batches - self.warmup_batches) // self.soak.samples
 
     def verifies_the_timed_input(self, query: str) -> bool:
         """Tell whether the verification run of `query` reads the events of its repetitions."""

@@ -20,23 +20,24 @@ def workload(**changes: Any) -> Workload:
     return Workload.model_validate({"name": "mine", **with_sizes(given)})
 
 
-def test_a_soak_is_measured_twenty_times_unless_it_says_otherwise() -> None:
-    assert workload().pause_every("q0") == 30  # of 600 batches
-    assert workload(soak={"samples": 50}).pause_every("q0") == 12
+def test_a_soak_is_measured_ten_times_after_its_warm_up_unless_it_says_otherwise() -> None:
+    assert workload().pause_every("q0") == 59  # of 600 batches, two of them warm-up
+    assert workload(soak={"samples": 50}).pause_every("q0") == 11
+    assert workload(warmup_batches=100).pause_every("q0") == 50
     larger = workload(sizes={"q0": {"events": 400_000}})
-    assert larger.pause_every("q0") == 100
+    assert larger.pause_every("q0") == 199
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"warmup_batches": 500},
+        {"warmup_batches": 580},
         {"soak": {"samples": 500}},
         {"sizes": {"q5": {"events": 2_000}}},
     ],
 )
 def test_too_few_batches_for_the_samples_are_refused(changes: dict[str, Any]) -> None:
-    with pytest.raises((KeyedError, ValidationError), match="too few for 6 of"):
+    with pytest.raises((KeyedError, ValidationError), match="samples after it; raise"):
         workload(**changes)
 
 

@@ -56,12 +56,15 @@ class Soaked(Bounded):
         return 1
 
     def program(self, night: Night, run: Run) -> JobProgram:
-        """Return the query, which is held after a number of batches, again and again."""
+        """Return the query, which is held at the end of the warm-up, and from then on regularly."""
         usual = super().program(night, run)
-        every = str(night.workload.pause_every(run.query))
-        pauses = str(night.files.application(run).pauses)
-        arguments = (*usual.arguments, "--pause-every", every, "--pauses", pauses)
-        return usual.model_copy(update={"arguments": arguments})
+        pauses = {
+            "--pause-from": night.workload.warmup_batches,
+            "--pause-every": night.workload.pause_every(run.query),
+            "--pauses": night.files.application(run).pauses,
+        }
+        given = (str(word) for option in pauses.items() for word in option)
+        return usual.model_copy(update={"arguments": (*usual.arguments, *given)})
 
     def directories(self, night: Night, run: Run) -> tuple[Path, ...]:
         """Return the directory of the file of a pause."""
