@@ -23,7 +23,7 @@ def test_nothing_leaks_and_nothing_is_red(rules: Gate) -> None:
     assert {each.value for each in decided} == {Value.OK}
 
 
-@pytest.mark.parametrize("leak", [{"heap": 10.0}, {"threads": 10.0}, {"files": 10.0}])
+@pytest.mark.parametrize("leak", [{"heap": 10.0}, {"threads": 20.0}, {"files": 20.0}])
 def test_a_leak_is_shown_by_two_pairs(rules: Gate, leak: soak.Leak) -> None:
     decided = soak.soaked(soak.WORLDS[0], leak, rules, random.Random(2))
     assert decided == (Value.REGRESSION, 2)

@@ -123,8 +123,9 @@ class Workload(Size):
     and then for `seconds` seconds; the other sizes follow from these.
     Of the kind `recovery`, each timed repetition is killed and started again, by `recovery`.
     Of the kind `soak`, it is held between batches to be measured, by `soak`.
-    The queries in `sizes` read other numbers of events, or other batches. With `bounds_only` a
-    repetition is too short for a verdict by pairs.
+    The queries in `sizes` read other numbers of events, or other batches. Those in `formulations`
+    are computed in this way by all builds; the others in the best one that each build can run.
+    With `bounds_only` a repetition is too short for a verdict by pairs.
     """
 
     kind: Annotated[WorkloadKind, Field(strict=False)] = WorkloadKind.BOUNDED
@@ -141,6 +142,7 @@ class Workload(Size):
     verify: Size
     compatibility: Span | None = None
     sizes: Mapping[QueryName, OwnSize] = {}
+    formulations: Mapping[QueryName, str] = {}
     bounds_only: bool = False
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     repetitions: Annotated[int, Field(gt=0, le=100)] = 5
@@ -194,6 +196,9 @@ class Workload(Size):
         if self.sizes and not own_events:
             problem = "sizes belongs to kind: bounded or soak with source: datagen; remove it"
             raise KeyedError(("sizes",), problem)
+        if self.formulations and self.kind not in kinds:
+            problem = "formulations belongs to kind: bounded or soak; remove it"
+            raise KeyedError(("formulations",), problem)
         return self
 
     @model_validator(mode="after")

@@ -1,7 +1,7 @@
 """Why a query changed: operators, plans and Spark confs; and the command that measures it again."""
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
 from typing import TypeAlias
@@ -15,6 +15,7 @@ from nexmark.attribution.differences import (
     usual,
 )
 from nexmark.attribution.explained import Attribution, CostChange, Observed, Plan, words
+from nexmark.config.fields import KNOWN_QUERIES
 from nexmark.config.workload_models import WorkloadKind
 from nexmark.evidence.night_rows import NightRows
 from nexmark.evidence.pairs import arms_of
@@ -188,7 +189,8 @@ def attributions(store: Store, stored: NightRows, queries: Iterable[str]) -> dic
 def attribution_lines(store: Store, stored: NightRows, rows: Sequence[Row]) -> list[str]:
     """Return a line on each of the first red queries.
 
-    More lines name the queries that are not red, but whose plans have other operators.
+    More lines name the queries whose arms were not computed in the same way, and those that are
+    not red, but whose plans have other operators.
     """
     red = [row.query for row in rows if row.red and row.ratio]
     lines = [
@@ -197,12 +199,30 @@ def attribution_lines(store: Store, stored: NightRows, rows: Sequence[Row]) -> l
         if (why := words(one))
     ]
     arms = arms_of(stored.repetitions)
-    measured = [row for row in rows if not row.red and row.query in arms]
-    changed = [row for row in measured if arms[row.query].plan is PlanState.CHANGED]
+    unlike = dict(_formulations(stored, rows))
+    if unlike:
+        lines.append(f"Formulation: {'; '.join(unlike.values())}: not of the engine alone.")
+    quiet = [row for row in rows if not row.red and row.query in arms.keys() - unlike.keys()]
+    changed = [row for row in quiet if arms[row.query].plan is PlanState.CHANGED]
     for speed, of_speed in sorted(grouped(changed, _speed).items()):
         names = ", ".join(row.query for row in of_speed)
         lines.append(f"Plan: other operators than the baseline's, {speed}: {names}.")
     return lines
+
+
+def _formulations(stored: NightRows, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
+    """Yield the queries that the builds computed in other ways, and which these are.
+
+    Two versions of a job of a person's own are what was asked for.
+    """
+    counting = [row for row in stored.repetitions if row.counts and row.formulation]
+    by_arm = {
+        (row.query, row.arm): row.formulation for row in counting if row.query in KNOWN_QUERIES
+    }
+    for query in (row.query for row in rows):
+        ours, theirs = (by_arm.get((query, arm)) for arm in ARMS)
+        if ours and theirs and ours != theirs:
+            yield query, f"{query} {ours}, baseline {theirs}"
 
 
 def _speed(row: Row) -> str:

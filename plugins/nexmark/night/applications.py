@@ -28,7 +28,7 @@ from nexmark.flames.jfr import RECORDER
 from nexmark.model import PROFILED, Arm
 from nexmark.night.deployments import OWN, Deployment, Deployments
 from nexmark.night.kinds import kind_for, kind_of
-from nexmark.night.kinds.bounded import generator_arguments
+from nexmark.night.kinds.bounded import formulation_arguments, generator_arguments
 from nexmark.night.night_plan import Night
 from nexmark.night.private_confs import profile_confs, split
 from nexmark.night.run_directory import VERIFY, ApplicationDirectory, Run
@@ -259,6 +259,7 @@ def _query_arguments(
     return [
         "--query",
         query,
+        *formulation_arguments(night, query),
         *kind_for(night, query).source_arguments(night, query, size),
         "--sink",
         sink,

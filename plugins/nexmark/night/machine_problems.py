@@ -19,6 +19,8 @@ from nexmark.night.night_plan import Night
 
 #: State, event logs, outputs and events of one night on this machine, bytes.
 RUN_BYTES = 2 * 10**9
+#: A build whose version does not show may run every formulation.
+_NEWEST = "99.0"
 
 
 def find_problems(night: Night) -> Iterator[str]:
@@ -37,6 +39,7 @@ def find_problems(night: Night) -> Iterator[str]:
             yield from night.clusters[arm].problems()
         yield from filter(None, (job.missing_input() for job in night.jobs.values()))
     yield from filter(None, _job_problems(night))
+    yield from _formulation_problems(night)
     yield from kind_of(night.workload).problems(night)
 
 
@@ -48,6 +51,23 @@ def _job_problems(night: Night) -> Iterator[str]:
 
         yield input_problem(job)
         yield reference_problem(job)
+
+
+def _formulation_problems(night: Night) -> Iterator[str]:
+    """Yield the formulations of the workload that a build of the night cannot run."""
+    chosen = night.workload.formulations
+    for query in filter(chosen.get, night.queries):
+        from nexmark_jobs.errors import UsageError
+        from nexmark_jobs.queries import QUERIES
+
+        builds = (night.candidate, night.against.get(query))
+        versions = (engines.known_version(build) for build in builds if build is not None)
+        for version in dict.fromkeys(versions):
+            try:
+                QUERIES[query].formulation(version or _NEWEST, chosen[query])
+            except UsageError as error:
+                why = str(error).removeprefix("--formulation: ")
+                yield f"workload {night.workload.name}: formulations.{query}: {why}"
 
 
 def remarks(night: Night, config: Config) -> Iterator[str]:

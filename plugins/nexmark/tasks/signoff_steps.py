@@ -98,8 +98,9 @@ def signoff_preflight() -> None:
 
 def night_params(params: Mapping[str, Any]) -> dict[str, Any]:
     """Return the params of the night that a sign-off measures; it has all queries."""
-    same = ("workload", "cluster", "against", "mode", "verify_scale", "compatibility", "pairs")
-    return {**{name: params[name] for name in same}, "candidate": params["build"], "queries": None}
+    same = ("workload", "cluster", "against", "mode", "pairs", "batches", "verify_scale")
+    asked = {name: params[name] for name in (*same, "compatibility")}
+    return {**asked, "candidate": params["build"], "queries": None}
 
 
 def question() -> str:

@@ -161,13 +161,18 @@ def figures_of(samples: Sequence[Sample], warmup: int, rules: Gate) -> dict[str,
             name = line.held.metric
             figures[name] = max(growth.slope, figures.get(name, -math.inf))
             if line.held is not CPU_OF_BATCH:
-                worst.append(growth.slope / limit_of(line, rules))
+                worst.append(growth.slope / limit_of(line, warmup, rules))
     return {GROWTH: max(worst), **figures} if worst else figures
 
 
-def limit_of(line: Line, rules: Gate) -> float:
-    """Return how much a line with a limit may grow in 1,000 batches."""
-    return float(getattr(rules.soak_growth, line.held.limit))
+def limit_of(line: Line, warmup: int, rules: Gate) -> float:
+    """Return how much a line with a limit may grow in 1,000 batches.
+
+    It is the limit of the gate, or, in a short repetition, the least growth that counts.
+    """
+    limit = float(getattr(rules.soak_growth, line.held.limit))
+    after = [batch for batch in line.batches if batch >= warmup]
+    return max(limit, _PER * line.held.least / (after[-1] - after[0])) if after[1:] else limit
 
 
 @dataclass(frozen=True)
@@ -268,7 +273,7 @@ def over_pairs(pairs: Sequence[Aged], warmup: int, rules: Gate) -> list[LineOver
             candidate = growth_of(line, warmup)
             baseline = growth_of(baselines[line.name], warmup)
             if candidate and baseline:
-                limit = limit_of(line, rules)
+                limit = limit_of(line, warmup, rules)
                 compared.setdefault(line.name, []).append(
                     LineOfPair(pair, line, limit, candidate, baseline)
                 )

@@ -20,6 +20,8 @@ class Held:
         metric: the metric of its growth.
         parts: the key of what it is made up of.
         relative: whether its growth is in percent of its median.
+        least: the least growth in a whole repetition that counts, in its unit: pools have a thread
+            or a connection more or less at times.
     """
 
     key: str
@@ -30,6 +32,7 @@ class Held:
     metric: str = ""
     parts: str = ""
     relative: bool = False
+    least: float = 0.0
 
     @property
     def growth_unit(self) -> str:
@@ -47,8 +50,22 @@ HELD = (
         metric=HEAP_GROWTH,
         parts="classes",
     ),
-    Held("threads", "threads", limit="threads", metric=THREAD_GROWTH, parts="thread_names"),
-    Held("open_files", "open files", limit="open_files", metric=FILE_GROWTH, parts="file_places"),
+    Held(
+        "threads",
+        "threads",
+        limit="threads",
+        metric=THREAD_GROWTH,
+        parts="thread_names",
+        least=3.0,
+    ),
+    Held(
+        "open_files",
+        "open files",
+        limit="open_files",
+        metric=FILE_GROWTH,
+        parts="file_places",
+        least=3.0,
+    ),
     Held("metaspace_bytes", "metaspace", "MB", 1 / MEGABYTE),
     Held("code_cache_bytes", "code cache", "MB", 1 / MEGABYTE),
     Held("other_memory_bytes", "direct memory", "MB", 1 / MEGABYTE),

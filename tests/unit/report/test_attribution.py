@@ -159,6 +159,22 @@ def test_another_plan_of_a_query_that_is_not_red_is_named_with_its_speed(
     assert f"Plan: other operators than the baseline's, {speed}: q5." in lines
 
 
+def test_a_query_that_the_builds_computed_in_other_ways_is_named_with_them(
+    recorded: Store,
+) -> None:
+    recorded.record_verdicts(RUN, [verdict(Value.FASTER, ratio=0.3, lo=0.2, hi=0.4)])
+    _with_another_plan(recorded)
+    for arm, formulation in ((Arm.CANDIDATE, "panes"), (Arm.BASELINE, "windows")):
+        for number in (1, 2, 3):
+            made = repetition(arm, number)
+            assert made.measurement is not None
+            measured = replace(made.measurement, formulation=formulation)
+            recorded.record_repetition(replace(made, measurement=measured))
+    lines = make_report(recorded, RUN).lines
+    assert "Formulation: q5 panes, baseline windows: not of the engine alone." in lines
+    assert not [line for line in lines if line.startswith("Plan: ")]
+
+
 def _with_another_plan(recorded: Store) -> None:
     other = measurement(None, plan_skeleton_hash="other", cpu_s_per_mevent=500.0)
     result = {"plan": plan("Project", "Sort", "Exchange")}

@@ -11,6 +11,7 @@ import pytest
 
 from nexmark.config import load, paths
 from nexmark.jobs.job_template import write_new
+from nexmark.model import GROWTH
 from nexmark.night.make_night import make_night
 from nexmark.tasks.signoff_steps import Approval, night_params
 
@@ -24,6 +25,7 @@ def params(**changes: Any) -> dict[str, Any]:
         "cluster": "local",
         "mode": "paired",
         "pairs": None,
+        "batches": None,
         "verify_scale": 5,
         "compatibility": True,
     }
@@ -64,6 +66,13 @@ def test_pairs_that_are_given_count() -> None:
     asked = night_params(params(pairs=3))
     night = make_night(load(), "spark-4.3.0", "nexmark_signoff", "r", asked)
     assert (night.gate.rounds, night.workload.repetitions) == ((3,), 3)
+
+
+def test_a_soak_of_many_batches_can_be_signed_off() -> None:
+    asked = night_params(params(workload="soak", batches=5_000))
+    night = make_night(load(), "spark-4.3.0", "nexmark_signoff", "r", asked)
+    assert night.workload.size_of("q5").events == 5_000 * night.workload.rows_per_batch
+    assert night.gate.metric == GROWTH
 
 
 def event(option: str, reason: str = "") -> dict[str, Any]:

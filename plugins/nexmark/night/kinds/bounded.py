@@ -34,6 +34,12 @@ def generator_arguments(night: Night, size: Size) -> list[str]:
     ]
 
 
+def formulation_arguments(night: Night, query: str) -> list[str]:
+    """Return the arguments that choose the formulation of a query, if the workload names one."""
+    name = night.workload.formulations.get(query)
+    return ["--formulation", name] if name else []
+
+
 class Bounded:
     """The usual kind; the other kinds change what differs from it."""
 
@@ -105,6 +111,7 @@ class Bounded:
         arguments = [
             "--query",
             run.query,
+            *formulation_arguments(night, run.query),
             *self.source_arguments(night, run.query, size),
             "--sink",
             "noop",
