@@ -50,7 +50,7 @@ def build(spark, tables):
 
 
 def each(rows, batch):
-    rows.sparkSession._jvm.java.math.BigInteger.valueOf(3).pow(24 * batch**3)
+    rows.sparkSession._jvm.java.math.BigInteger.valueOf(3).pow(12 * batch**3)
     padding = "repeat(sha2(CAST(price AS STRING), 512), 50) AS padding"
     return rows.selectExpr("*", padding).persist().drop("padding")
 """
