@@ -66,7 +66,7 @@ NOT_SHAPE = frozenset(
     | {"baseline_ports", "history_server", "kafka_port", "kafka"}
 )
 #: Keys that came later: left out where they are empty, so that earlier nights stay comparable.
-ADDED_LATER = frozenset({"sizes", "soak"})
+ADDED_LATER = frozenset({"sizes", "soak", "formulations"})
 _REPETITION = ("night_id", "query", "arm", "stage", "number")
 
 
