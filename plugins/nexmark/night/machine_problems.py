@@ -60,6 +60,10 @@ def _formulation_problems(night: Night) -> Iterator[str]:
         from nexmark_jobs.errors import UsageError
         from nexmark_jobs.queries import QUERIES
 
+        where = f"workload {night.workload.name}: formulations.{query}"
+        if query in night.jobs:
+            yield f"{where}: a job of your own is computed in one way; remove it"
+            continue
         builds = (night.candidate, night.against.get(query))
         versions = (engines.known_version(build) for build in builds if build is not None)
         for version in dict.fromkeys(versions):
@@ -67,7 +71,7 @@ def _formulation_problems(night: Night) -> Iterator[str]:
                 QUERIES[query].formulation(version or _NEWEST, chosen[query])
             except UsageError as error:
                 why = str(error).removeprefix("--formulation: ")
-                yield f"workload {night.workload.name}: formulations.{query}: {why}"
+                yield f"{where}: {why}"
 
 
 def remarks(night: Night, config: Config) -> Iterator[str]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
-from nexmark.config import Workload, load
+from nexmark.config import Workload, load, paths
 from nexmark.config.load import with_sizes
+from nexmark.jobs.job_template import write_new
 from nexmark.model import Arm
 from nexmark.night.applications import repetition_submission, verify_submission
 from nexmark.night.deployments import Deployment, Deployments
@@ -73,6 +75,22 @@ def test_a_formulation_that_a_build_cannot_run_is_refused_before_anything_starts
     unknown = refusals(night(q7="joined"))
     assert unknown[0].endswith("has no 'joined' on Spark 4.3.0; use one of max_by_k, join")
     assert len(unknown) == 2
+
+
+def test_a_job_of_a_persons_own_has_no_other_formulation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conf = tmp_path / "conf"
+    shutil.copytree(paths.repository() / "include" / "conf", conf)
+    monkeypatch.setenv("NEXMARK_CONF", str(conf))
+    write_new("busy_auctions", conf)
+    planned = night(busy_auctions="join")
+    named = planned.model_copy(update={"queries": (*planned.queries, "busy_auctions")})
+    with_job = named.model_copy(update={"jobs": load().jobs})
+    (problem,) = refusals(with_job)
+    assert problem.endswith(
+        "formulations.busy_auctions: a job of your own is computed in one way; remove it"
+    )
 
 
 def test_formulations_belong_to_kinds_that_run_a_query_to_its_end() -> None:
