@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
-from nexmark.config import Workload, load, paths
+from nexmark.config import Workload, load
 from nexmark.config.load import with_sizes
+from nexmark.config.own_jobs import read_job
 from nexmark.jobs.job_template import write_new
 from nexmark.model import Arm
 from nexmark.night.applications import repetition_submission, verify_submission
-from nexmark.night.deployments import Deployment, Deployments
 from nexmark.night.machine_problems import find_problems
 from nexmark.night.make_night import make_night
 from nexmark.night.night_plan import Night
 from nexmark.night.run_directory import Run
 from nexmark_jobs.queries import QUERIES
+from tests.unit.night.deployed import deployed
 
 SIZE = {"events": 120_000, "tps": 1_000, "rows_per_batch": 20_000}
 
@@ -44,19 +44,9 @@ def refusals(planned: Night) -> list[str]:
 @pytest.mark.parametrize("arm", [Arm.CANDIDATE, Arm.BASELINE])
 def test_both_builds_compute_a_query_as_the_workload_says(tmp_path: Path, arm: Arm) -> None:
     planned = night()
-    deployment = Deployment(
-        build="0123456789abcdef",
-        spark_version="4.3.0",
-        spark_home=str(tmp_path / "spark"),
-        source="pypi:4.3.0",
-        jobs="fedc",
-        jobs_home="/jobs",
-        program="0123",
-    )
-    (tmp_path / "spark" / "jars").mkdir(parents=True)
-    deployments = Deployments(candidate=deployment, baselines={"q7": deployment})
+    deployments = deployed(tmp_path, ["q7"])
     run = Run(query="q7", arm=arm, number=1)
-    verified = verify_submission(planned, deployment, "q7").application
+    verified = verify_submission(planned, deployments.candidate, "q7").application
     for application in (repetition_submission(planned, deployments, run).application, verified):
         at = application.arguments.index("--formulation")
         assert application.arguments[at + 1] == "join"
@@ -77,17 +67,12 @@ def test_a_formulation_that_a_build_cannot_run_is_refused_before_anything_starts
     assert len(unknown) == 2
 
 
-def test_a_job_of_a_persons_own_has_no_other_formulation(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    conf = tmp_path / "conf"
-    shutil.copytree(paths.repository() / "include" / "conf", conf)
-    monkeypatch.setenv("NEXMARK_CONF", str(conf))
-    write_new("busy_auctions", conf)
+def test_a_job_of_a_persons_own_has_no_other_formulation(tmp_path: Path) -> None:
+    write_new("busy_auctions", tmp_path)
+    job = read_job(tmp_path / "jobs" / "busy_auctions.yaml")
     planned = night(busy_auctions="join")
-    named = planned.model_copy(update={"queries": (*planned.queries, "busy_auctions")})
-    with_job = named.model_copy(update={"jobs": load().jobs})
-    (problem,) = refusals(with_job)
+    named = planned.model_copy(update={"queries": (job.name,), "jobs": {job.name: job}})
+    (problem,) = refusals(named)
     assert problem.endswith(
         "formulations.busy_auctions: a job of your own is computed in one way; remove it"
     )

@@ -15,7 +15,7 @@ from nexmark.config.workload_models import OwnSize
 from nexmark.model import GROWTH, P50, TASK_CPU, Arm
 from nexmark.night import kinds
 from nexmark.night.applications import repetition_submission, verify_submission
-from nexmark.night.deployments import Deployment, Deployments
+from nexmark.night.deployments import Deployments
 from nexmark.night.kinds import KINDS, kind_of
 from nexmark.night.kinds.bounded import Bounded
 from nexmark.night.kinds.night_kind import JobProgram, Ready
@@ -25,6 +25,7 @@ from nexmark.night.night_plan import Night
 from nexmark.night.run_directory import ApplicationDirectory, Run
 from nexmark.night.submission import Repetition
 from nexmark.recording import flight_recordings
+from tests.unit.night.deployed import deployed
 
 TWICE = ("soak", "datagen")
 
@@ -76,17 +77,7 @@ def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
 
 @pytest.fixture
 def deployments(tmp_path: Path) -> Deployments:
-    (tmp_path / "spark" / "jars").mkdir(parents=True)
-    deployment = Deployment(
-        build="0123456789abcdef",
-        spark_version="4.3.0",
-        spark_home=str(tmp_path / "spark"),
-        source="pypi:4.3.0",
-        jobs="fedc",
-        jobs_home="/jobs",
-        program="0123",
-    )
-    return Deployments(candidate=deployment, baselines={"q5": deployment})
+    return deployed(tmp_path, ["q5"])
 
 
 def test_a_kind_is_planned_by_its_own_class(night: Night) -> None:

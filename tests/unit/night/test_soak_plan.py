@@ -16,12 +16,12 @@ from nexmark.config import load
 from nexmark.errors import NexmarkError
 from nexmark.model import GROWTH, HEAP_GROWTH
 from nexmark.night.applications import repetition_submission
-from nexmark.night.deployments import Deployment, Deployments
 from nexmark.night.kinds import kind_of
 from nexmark.night.make_night import make_night
 from nexmark.night.night_plan import Night
 from nexmark.night.run_directory import Run
 from nexmark.night.submission import Repetition
+from tests.unit.night.deployed import deployed
 
 RUN = Run(query="q5", number=1)
 
@@ -35,18 +35,7 @@ def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
 
 @pytest.fixture
 def repetition(night: Night, tmp_path: Path) -> Repetition:
-    deployment = Deployment(
-        build="0123456789abcdef",
-        spark_version="4.3.0",
-        spark_home=str(tmp_path / "spark"),
-        source="pypi:4.3.0",
-        jobs="fedc",
-        jobs_home="/jobs",
-        program="0123",
-    )
-    (tmp_path / "spark" / "jars").mkdir(parents=True)
-    baselines = dict.fromkeys(night.queries, deployment)
-    made = repetition_submission(night, Deployments(candidate=deployment, baselines=baselines), RUN)
+    made = repetition_submission(night, deployed(tmp_path, night.queries), RUN)
     for directory in made.directories:
         directory.mkdir(parents=True, exist_ok=True)
     return made
