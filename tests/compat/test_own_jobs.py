@@ -134,7 +134,7 @@ def conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("arguments", "message"),
     [
         (("--query", "bussy"), "--query: unknown query 'bussy'; did you mean 'busy'?"),
-        (("--query", "script"), "--query: script is an application, which cannot be checked"),
+        (("--query", "script"), "--query: script: no argument and no conf of it has {{ checkpoi"),
         (("--query", "busy", "--formulation", "x"), "--formulation: busy is a job of yours"),
         (("--query", "busy", "--corpus", "new"), "--corpus: busy is a job of yours; leave it out"),
         (("--candidate-job", "/"), "--candidate-job: needs a job of yours as --query; jobs: busy"),
@@ -157,7 +157,7 @@ def test_a_job_with_a_mistake_is_refused_where_it_is_named(
     assert main(["compat", "--from", "pypi:4.3.0", "--query", "broken"]) == 2
     assert "broken.yaml:2: sqll: unknown key 'sqll'; did you mean 'sql'?" in capsys.readouterr().err
     assert main(["compat", "--from", "pypi:4.3.0", "--query", "script"]) == 2
-    assert "--query: script is an application" in capsys.readouterr().err
+    assert "--query: script: no argument" in capsys.readouterr().err
 
 
 @pytest.mark.spark

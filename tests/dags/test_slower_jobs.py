@@ -37,7 +37,7 @@ def site(
 @pytest.fixture(scope="module")
 def slower(site: Site) -> subprocess.CompletedProcess[str]:
     changed = write_slower(site.conf / "jobs", site.home.parent / "changed", *SLOWER)
-    return site.night("--candidate-job", str(changed), "--no-compatibility")
+    return site.night("--candidate-job", str(changed))
 
 
 @pytest.mark.parametrize("job", [SQL, APPLICATION, JOB])
@@ -56,6 +56,18 @@ def test_a_slower_job_of_each_kind_is_red_with_the_change_named(
     assert len({row.digest for row in rows}) == 1  # both versions put out the same rows
     assert len({(row.arm, row.formulation) for row in rows}) == 2
     assert re.search(rf"Since: the changes of the jobs .*{job}", slower.stdout), slower.stdout
+
+
+def test_a_running_job_of_each_kind_survives_the_change(
+    site: Site, slower: subprocess.CompletedProcess[str]
+) -> None:
+    """Pairs, digests, plans and state are in one verdict."""
+    with site.store() as store:
+        rows = {row.query: row for row in store.compatibility(run_name(slower))}
+    assert rows.keys() == {SQL, APPLICATION, JOB}
+    for row in rows.values():
+        assert (row.outcome, row.red) == ("plan changed, state compatible", False), row.reason
+        assert (row.forward, row.backward) == ("right", "right")
 
 
 def test_nothing_is_left_of_either_version(

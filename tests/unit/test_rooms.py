@@ -67,7 +67,8 @@ ROOMS = {
     "measure": Room("nexmark_jobs", "pydantic zstandard"),
     "attribution": Room("measure secrets verdict", "numpy"),
     "compatibility": Room(
-        "config engines expectations inputs interrupts nexmark_jobs night reason recovery terminal"
+        "config engines expectations home inputs interrupts measure nexmark_jobs night reason"
+        " recovery secrets terminal"
     ),
     "experiments": Room(
         "attribution config engines evidence expectations home interrupts measure nexmark_jobs"

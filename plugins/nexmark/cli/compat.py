@@ -12,6 +12,8 @@ from nexmark.secrets import shown_build
 from nexmark.terminal import COULD_NOT_RUN
 
 if TYPE_CHECKING:
+    from nexmark.compatibility.cases import Side
+    from nexmark.compatibility.results import Compatibility
     from nexmark.config import Job
     from nexmark.engines import Build
 
@@ -77,7 +79,7 @@ def compat(
     try:
         if not (first or "").strip():
             raise typer.BadParameter(f"--from: none is given; give a build {option.BUILD}")
-        jobs = _jobs(query, candidate_job, formulation, formulations, corpus)
+        jobs = _jobs(query, candidate_job, formulation, formulations, corpus, plans_only=plans_only)
         names = [] if jobs else _queries(query, formulations, formulation, against)
         builds = _builds(str(first), second or str(first))
         cases = cases_of(names, builds, formulation, against)
@@ -97,12 +99,26 @@ def compat(
         return COULD_NOT_RUN if missing else 0
     shown = (shown_build(build.version, build.source, build.id) for build in builds)
     title = " to ".join(f"Spark {name}" for name in shown)
-    print(f"{title}: {events:,} events, {tps:,} per second, seed {seed}\n", flush=True)
-    run = check_plans if plans_only else check
-    results = run(*sides, cases, chosen, option.on_stderr, only_stateful=query is None)
+    if jobs is not None and jobs[0].application is not None:
+        print(f"{title}: {query} reads its whole input\n", flush=True)
+        results = [_check_application(*sides)]
+    else:
+        print(f"{title}: {events:,} events, {tps:,} per second, seed {seed}\n", flush=True)
+        run = check_plans if plans_only else check
+        results = run(*sides, cases, chosen, option.on_stderr, only_stateful=query is None)
     print(matrix(results))
     option.write(out, as_json(results))
     return exit_code(results)
+
+
+def _check_application(first: "Side", second: "Side") -> "Compatibility":
+    """Return whether an application goes on on the other side."""
+    from nexmark.compatibility.own_application import check_application, hide_secrets
+
+    for side in (first, second):
+        assert side.job is not None
+        hide_secrets(side.job)
+    return check_application(first, second, option.on_stderr)
 
 
 def _jobs(
@@ -111,6 +127,8 @@ def _jobs(
     formulation: str | None,
     formulations: Path | None,
     corpus: Path | None,
+    *,
+    plans_only: bool,
 ) -> "tuple[Job, Job] | None":
     """Return the job of a person's own on both sides; None if the query is none.
 
@@ -120,6 +138,7 @@ def _jobs(
         formulation: The value of --formulation.
         formulations: The value of --formulations.
         corpus: The value of --corpus.
+        plans_only: The value of --plans-only.
     """
     from nexmark.config import own_job
     from nexmark.config.fields import job_names
@@ -132,8 +151,6 @@ def _jobs(
             problem = f"needs a job of yours as --query; jobs: {known}"
             raise typer.BadParameter(f"--candidate-job: {problem}")
         return None
-    if job.application is not None:
-        raise typer.BadParameter(f"--query: {query} is an application, which cannot be checked")
     for flag, value in (
         ("--formulation", formulation),
         ("--formulations", formulations),
@@ -141,10 +158,29 @@ def _jobs(
     ):
         if value is not None:
             raise typer.BadParameter(f"{flag}: {query} is a job of yours; leave it out")
-    if changed is None:
-        return job, job
-    versions = changed_jobs(changed, {job.name: job})
-    return job, versions[job.name]
+    both = job, job
+    if changed is not None:
+        both = job, changed_jobs(changed, {job.name: job})[job.name]
+    if job.application is not None:
+        _check_application_options(both, plans_only=plans_only)
+    return both
+
+
+def _check_application_options(jobs: "tuple[Job, Job]", *, plans_only: bool) -> None:
+    """Refuse an application that cannot be checked here, or not as it is asked for.
+
+    Args:
+        jobs: Its versions on both sides.
+        plans_only: The value of --plans-only.
+    """
+    from nexmark.compatibility.own_application import why_left_out
+
+    if plans_only:
+        problem = f"{jobs[0].name} is an application, whose plans show when it runs; leave it out"
+        raise typer.BadParameter(f"--plans-only: {problem}")
+    for job in jobs:
+        if reason := why_left_out(job):
+            raise typer.BadParameter(f"--query: {job.name}: {reason}")
 
 
 def _queries(

@@ -22,7 +22,7 @@ class Side:
 
     Attributes:
         build: a Spark build.
-        confs: the Spark SQL confs of its runs.
+        confs: the Spark SQL confs of its runs; all confs of an application.
         job: the job of a person's own that is checked in place of queries.
     """
 
@@ -31,7 +31,12 @@ class Side:
     job: Job | None = None
 
     def with_job(self, job: Job) -> "Side":
-        """Return the side with a job; of a conf that both have, the side's value counts."""
+        """Return the side with a job; of a conf that both have, the side's value counts.
+
+        Of a query, only confs of Spark SQL matter; an application has all of its own.
+        """
+        if job.application is not None:
+            return replace(self, confs={**job.application.confs, **self.confs}, job=job)
         of_queries = {key: value for key, value in job.confs.items() if key.startswith(SQL)}
         return replace(self, confs={**of_queries, **self.confs}, job=job)
 

@@ -12,12 +12,14 @@ from pathlib import Path
 
 from nexmark.compatibility.cases import SQL, Input, Side, case_of_job, cases_of
 from nexmark.compatibility.check import check
+from nexmark.compatibility.own_application import check_application, hide_secrets, why_left_out
 from nexmark.compatibility.results import RED, Compatibility, UpgradeClass, as_json, carried, matrix
 from nexmark.config import Job
 from nexmark.engines import Build
 from nexmark.errors import NexmarkError
-from nexmark.model import Say, grouped
+from nexmark.model import Arm, Say, grouped
 from nexmark.night.deployments import Deployment, Deployments
+from nexmark.night.kinds.own import current
 from nexmark.night.night_plan import Night
 from nexmark.night.private_confs import profile_confs, split
 from nexmark.night.run_directory import UpgradeOutcome
@@ -49,9 +51,12 @@ class Upgrade:
         """
         size = night.compatibility
         assert size is not None
-        job, changed = self.jobs or (None, None)
+        job, changed = self._jobs_now(night)
         first = self._side(night, self.baseline, {}, job)
         second = self._side(night, self.candidate, night.candidate_conf, changed)
+        below = night.spark_cluster.scratch / "compatibility"
+        if job is not None and job.application is not None:
+            return [check_application(first, second, say, below=below)]
         if self.jobs is None:
             cases = cases_of(self.queries, (first.build, second.build))
         else:
@@ -63,32 +68,52 @@ class Upgrade:
             Input(size.events, size.tps),
             say,
             only_stateful=True,
-            below=night.spark_cluster.scratch / "compatibility",
+            below=below,
         )
+
+    def _jobs_now(self, night: Night) -> tuple[Job | None, Job | None]:
+        """Return both versions of the job, an application with its secrets; None for queries."""
+        if self.jobs is None:
+            return None, None
+        job, changed = self.jobs
+        if job.application is None:
+            return job, changed
+        job, changed = (
+            version.model_copy(update={"application": current(night, arm, version.name)})
+            for arm, version in ((Arm.BASELINE, job), (Arm.CANDIDATE, changed))
+        )
+        for version in (job, changed):
+            hide_secrets(version)
+        return job, changed
 
     def _side(
         self, night: Night, deployment: Deployment, confs: Mapping[str, str], job: Job | None
     ) -> Side:
         """Return a build with its confs of this night; `confs` and `job` are of this side only.
 
-        Only confs of Spark SQL matter to running queries, and no secret leaves the night.
+        Only confs of Spark SQL matter to running queries, and no secret leaves the night. An
+        application needs all confs, and its own secrets; those of the engine are left out.
         """
+        application = job.application if job else None
+        of_job = application.confs if application else job.confs if job else {}
         given, _ = split(
             {
                 **profile_confs(night.conf_profile),
                 "spark.sql.shuffle.partitions": str(night.cluster.shuffle_partitions),
                 **night.engine.conf,
-                **(job.confs if job else {}),
+                **of_job,
                 **confs,
             }
         )
+        home = Path(deployment.spark_home)
+        build = Build(deployment.build, deployment.spark_version, home, deployment.source)
+        if application is not None:
+            return Side(build, given, job)
         of_queries = {
             name: value
             for name, value in given.items()
             if name.startswith(SQL) and not is_secret(name, value)
         }
-        home = Path(deployment.spark_home)
-        build = Build(deployment.build, deployment.spark_version, home, deployment.source)
         return Side(build, of_queries, job)
 
 
@@ -99,8 +124,9 @@ def why_not(night: Night, deployments: Deployments) -> str:
     if not night.against:
         return "there is no baseline build to go on from"
     if not list(upgrades(night, deployments)):
-        if not [query for query in night.queries if not _is_application(night, query)]:
-            return "applications are not checked"
+        left_out = _left_out(night)
+        if left_out.keys() >= {*night.queries}:
+            return "; ".join(f"{query}: {reason}" for query, reason in left_out.items())
         return "candidate and baseline are the same build"
     return ""
 
@@ -109,10 +135,10 @@ def upgrades(night: Night, deployments: Deployments) -> Iterator[Upgrade]:
     """Yield, for each baseline build that differs from the candidate, its queries as an upgrade.
 
     Each job of a person's own is an upgrade by itself, also on the same build if it was changed.
-    Applications are left out: nobody else can stop them between two batches.
     """
+    left_out = _left_out(night)
     compared = [query for query in night.queries if query in deployments.baselines]
-    known = [query for query in compared if not _is_application(night, query)]
+    known = [query for query in compared if query not in left_out]
     programs = grouped(
         known,
         lambda query: (deployments.baselines[query].build, query if query in night.jobs else None),
@@ -127,8 +153,14 @@ def upgrades(night: Night, deployments: Deployments) -> Iterator[Upgrade]:
             yield Upgrade(baseline, deployments.candidate, tuple(queries), jobs)
 
 
-def _is_application(night: Night, query: str) -> bool:
-    return query in night.jobs and night.jobs[query].application is not None
+def _left_out(night: Night) -> dict[str, str]:
+    """Return why applications of the night cannot be checked, by their names."""
+    return {
+        query: reason
+        for query in filter(night.is_application, night.queries)
+        for arm in (Arm.CANDIDATE, Arm.BASELINE)  # the baseline's reason goes before
+        if (job := night.job_of(arm, query)) and (reason := why_left_out(job))
+    }
 
 
 def check_upgrades(
@@ -147,6 +179,8 @@ def check_upgrades(
         record: Records outcomes; called before the check (none is known) and after it.
         say: Called with each line of progress.
     """
+    for query, reason in _left_out(night).items():
+        say(f"compatibility: {query} is not checked: {reason}")
     planned = list(upgrades(night, deployments))
     outcomes = {row.query: row for upgrade in planned for row in _not_known(upgrade, _UNFINISHED)}
     results: list[Compatibility] = []

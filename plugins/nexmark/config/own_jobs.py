@@ -298,15 +298,19 @@ class Job(Model):
         """Return its JARs among the jobs: `jobs` is the directory below which `files` are."""
         return [jobs / self.name / name for name in self.jars]
 
-    def file_confs(self, jobs: Path) -> dict[str, list[Path]]:
-        """Return where the files that go with an application are, by the conf that has them.
+    def file_confs(self, jobs: Path, confs: Mapping[str, str]) -> dict[str, str]:
+        """Return the confs that have the files of an application behind those that they name.
 
         Args:
             jobs: The directory below which `files` are.
+            confs: The confs of the application.
         """
-        return {
-            FILE_CONFS[key]: [jobs / self.name / key / file.name for file in files]
+        paths = {
+            FILE_CONFS[key]: [str(jobs / self.name / key / file.name) for file in files]
             for key, files in self.shipped_files.items()
+        }
+        return {
+            name: ",".join(filter(None, [confs.get(name), *files])) for name, files in paths.items()
         }
 
     @property

@@ -132,13 +132,15 @@ class Cost:
     ``wall_s`` are the seconds from the start of the first to the end of the last of them,
     ``steady_s`` the seconds of their steady states: the rest is the start of applications, other
     measurements between them, and waiting. ``cpu_s`` is the CPU time of their executors and
-    drivers, in seconds; None if it is not known of each of them.
+    drivers, in seconds; None if it is not known of each of them. ``sampled_s`` are the seconds
+    for which the queries of a soak were held to take samples.
     """
 
     repetitions: int
     wall_s: float
     steady_s: float
     cpu_s: float | None = None
+    sampled_s: float = 0.0
 
     @property
     def words(self) -> str:
@@ -147,6 +149,8 @@ class Cost:
         Such as ``96 timed applications in 2:13:00, 61% of it steady measured work; 5.2 CPU-hours``.
         """
         share = f"{self.steady_s / max(self.wall_s, 1.0):.0%} of it steady measured work"
+        if self.sampled_s:
+            share += f" and {self.sampled_s / max(self.wall_s, 1.0):.1%} samples"
         cpu = "" if self.cpu_s is None else f"; {_cpu_time(self.cpu_s)}"
         return f"{self.repetitions} timed applications in {duration(self.wall_s)}, {share}{cpu}"
 
@@ -154,16 +158,22 @@ class Cost:
 def cost_of(repetitions: Iterable[RepetitionRow]) -> Cost | None:
     """Return the cost of a night from its repetitions; None if none was measured."""
     spans = [
-        (row.start, row.end, row.steady_wall_s or 0.0, row.cpu_application_s)
+        (row.start, row.end, row.steady_wall_s or 0.0, row.cpu_application_s, _sampled_s(row))
         for row in repetitions
         if row.start is not None and row.end is not None
     ]
     if not spans:
         return None
-    starts, ends, steady, cpu = zip(*spans, strict=True)
+    starts, ends, steady, cpu, sampled = zip(*spans, strict=True)
     known = [each for each in cpu if each is not None]
     cpu_s = sum(known) if len(known) == len(spans) else None
-    return Cost(len(spans), max(ends) - min(starts), sum(steady), cpu_s)
+    return Cost(len(spans), max(ends) - min(starts), sum(steady), cpu_s, sum(sampled))
+
+
+def _sampled_s(row: RepetitionRow) -> float:
+    """Return the seconds that the samples of a repetition in a soak took."""
+    spans = [sample["at"] for sample in row.ageing or ()]
+    return float(sum(ended - began for began, ended in spans))
 
 
 def _cpu_time(seconds: float) -> str:

@@ -42,6 +42,7 @@ class Stream:
 
     Attributes:
         run: the id of its run.
+        id: the id in its checkpoint, which stays where another run goes on.
         name: its name, if it has one.
         progress: Spark's report of each batch that ran, in order.
         idle: triggers without rows since the last row, or since the start.
@@ -49,12 +50,14 @@ class Stream:
     """
 
     run: str
+    id: str
     name: str | None
     start: str
     progress: list[Mapping[str, Any]] = field(default_factory=list)
     idle: int = 0
     ended: bool = False
     error: str | None = None
+    error_class: str = ""
     plans: dict[int, list[Mapping[str, Any]]] = field(default_factory=dict)
 
     @property
@@ -110,7 +113,7 @@ class StreamingLog:
 
     def _query_started(self, event: Mapping[str, Any]) -> None:
         run = event["runId"]
-        self.streams[run] = Stream(run, event.get("name"), event["timestamp"])
+        self.streams[run] = Stream(run, event["id"], event.get("name"), event["timestamp"])
 
     def _query_progress(self, event: Mapping[str, Any]) -> None:
         self.streams[event["progress"]["runId"]].add(event["progress"])
@@ -121,11 +124,17 @@ class StreamingLog:
     def _query_ended(self, event: Mapping[str, Any]) -> None:
         stream = self.streams[event["runId"]]
         stream.ended, stream.error = True, event.get("exception")
+        stream.error_class = event.get("errorClassOnException") or ""
 
     def _plan(self, event: Mapping[str, Any]) -> None:
         batch = _BATCH_OF.search(event.get("description") or "")
         if batch and (stream := self.streams.get(batch["run"])):
             stream.plans.setdefault(int(batch["batch"]), []).append(event["sparkPlanInfo"])
+
+    @property
+    def batches(self) -> int:
+        """The number of batches of all streaming queries together."""
+        return sum(len(stream.progress) for stream in self.streams.values())
 
     def has_batches(self, number: int) -> bool:
         """Tell whether every streaming query has finished this number of batches, or has ended."""
@@ -133,12 +142,18 @@ class StreamingLog:
             stream.ended or len(stream.progress) >= number for stream in self.streams.values()
         )
 
-    def has_read_input(self) -> bool:
+    def has_read_input(self, least_rows: int = 1) -> bool:
         """Tell whether every streaming query has had rows, and then `IDLE_TRIGGERS` without any."""
         return bool(self.streams) and all(
-            stream.ended or (stream.rows > 0 and stream.idle >= IDLE_TRIGGERS)
+            stream.ended or (stream.rows >= least_rows and stream.idle >= IDLE_TRIGGERS)
             for stream in self.streams.values()
         )
+
+    def plan(self) -> Fingerprint | None:
+        """Return the plans that most batches ran of all streaming queries; None without any."""
+        plans = [_usual_plan(stream) for stream in self.streams.values() if stream.progress]
+        found = [plan for plan in plans if plan is not None]
+        return _joined(found) if found else None
 
     def result(
         self, query: str, conf_profile: str, key: bytes, batches: int | None = None
@@ -157,8 +172,7 @@ class StreamingLog:
                 f"{query}: its event log has no batch of a streaming query; it has to run one"
             )
         described = _batches(streams, batches)
-        plans = [_usual_plan(stream) for stream in streams]
-        plan = _joined([fingerprint for fingerprint in plans if fingerprint])
+        plan = self.plan() or _joined([])
         return {
             "schema_version": SCHEMA_VERSION,
             "query": query,

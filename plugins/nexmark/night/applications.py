@@ -190,7 +190,8 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> R
         "spark.eventLog.compress": "true",
         "spark.eventLog.compression.codec": "zstd",
     }
-    all_confs |= _confs_of_files(all_confs, night.job_of(arm, run.query), deployment)
+    if job := night.job_of(arm, run.query):
+        all_confs |= job.file_confs(Path(deployment.jobs_home) / OWN, all_confs)
     shown, secret = split(all_confs)
     changes = {
         "confs": shown,
@@ -206,23 +207,6 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> R
         spark_version=deployment.spark_version,
         history_server=night.cluster.history_server,
     )
-
-
-def _confs_of_files(
-    confs: Mapping[str, str], job: Job | None, deployment: Deployment
-) -> dict[str, str]:
-    """Return the confs with the files of an application behind those that the confs name.
-
-    Args:
-        confs: The confs of a repetition.
-        job: The job of a person's own that it runs; None for another.
-        deployment: The deployed jobs.
-    """
-    files = job.file_confs(Path(deployment.jobs_home) / OWN) if job else {}
-    return {
-        name: ",".join(filter(None, [confs.get(name), *map(str, paths)]))
-        for name, paths in files.items()
-    }
 
 
 def _timed_confs(night: Night, deployments: Deployments, run: Run) -> dict[str, str]:

@@ -87,9 +87,7 @@ def make_night(
     }
     candidate, against = _candidate(asked), asked.against
     cluster = pick("cluster", asked.cluster or config.cluster_of(engine_config), config.clusters)
-    is_checked = kind_of(workload).runs_own_inputs and any(
-        job.application is None for job in candidate_jobs.values()
-    )
+    is_checked = kind_of(workload).runs_own_inputs and bool(candidate_jobs)
     span = workload.compatibility or (Span() if asked.compatibility or is_checked else None)
     return Night(
         dag_id=dag_id,

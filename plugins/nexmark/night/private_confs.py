@@ -52,13 +52,17 @@ def private_properties(
         return
     confs = {**(of_connection or {}), **_secrets(application, planned)}
     _hide(confs, mask)
-    lines = "".join(f"{name}={_value(value)}\n" for name, value in confs.items())
     private = application.private / f"{application.label.replace(' ', '-')}.conf"
     try:
-        write_private(private, f"{text}\n{lines}")
+        write_private(private, f"{text}\n{as_properties(confs)}")
         yield str(private)
     finally:
         private.unlink(missing_ok=True)
+
+
+def as_properties(confs: Mapping[str, str]) -> str:
+    """Return confs as the text of a properties file."""
+    return "".join(f"{name}={_value(value)}\n" for name, value in confs.items())
 
 
 def properties(text: str) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,14 +15,15 @@ import pytest
 from nexmark.config.application_models import JobApplication
 from nexmark.measure.log_follower import LogFollower
 from nexmark.measure.streaming_log import StreamingLog, StreamingLogError
-from nexmark.night.kinds import own
-from nexmark.night.kinds.own import _Driver, _Following
+from nexmark.night import followed_application
+from nexmark.night.followed_application import Driver as RealDriver
+from nexmark.night.followed_application import Following, is_done
 
 STREAM = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 RUN = "29e3535a-f861-401e-b34e-46fb2742e2b0"
 STARTED = {"Event": "SparkListenerApplicationStart", "App ID": "app-1"}
 ENDED = {"Event": "SparkListenerApplicationEnd"}
-QUERY = {"Event": f"{STREAM}QueryStartedEvent", "runId": RUN, "timestamp": "now"}
+QUERY = {"Event": f"{STREAM}QueryStartedEvent", "runId": RUN, "id": RUN, "timestamp": "now"}
 WORKER = (Path(__file__).parents[2] / "data/worker_errors/spark-4.3.0-noop.txt").read_text()
 
 
@@ -52,11 +54,20 @@ class Driver:
         self.asked.append("SIGKILL")
 
 
-def following(*events: Mapping[str, Any], ends: str = "itself") -> tuple[_Following, Driver]:
+def following(*events: Mapping[str, Any], ends: str = "itself") -> tuple[Following, Driver]:
     log, driver = StreamingLog(), Driver()
     application = JobApplication(main="orders.py", ends=ends)
     given: Any = driver
-    made = _Following("orders rep-1", application, log, Log(log, *events), given)
+    made = Following(
+        "orders rep-1",
+        ends,
+        partial(is_done, application),
+        log,
+        Log(log, *events),
+        given,
+        print,
+        print,
+    )
     return made, driver
 
 
@@ -68,7 +79,7 @@ def wait_for(signal: str, driver: Driver) -> None:
         time.sleep(0.01)
 
 
-def checked(made: _Following) -> str:
+def checked(made: Following) -> str:
     """Return what a repetition that has ended says of its failure."""
     while made.reader.left:  # type: ignore[attr-defined]
         made.reader.read()
@@ -122,7 +133,7 @@ def test_a_stream_that_was_stopped_did_not_fail() -> None:
 
 
 def test_one_that_ignores_sigterm_is_killed_and_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own, "_GRACE_S", 0.1)
+    monkeypatch.setattr(followed_application, "_GRACE_S", 0.1)
     ended = {"Event": f"{STREAM}QueryTerminatedEvent", "runId": RUN}
     made, driver = following(STARTED, QUERY, ended, ends="after 1 batch")
     with made.beside():
@@ -154,9 +165,11 @@ def test_only_processes_of_this_repetition_are_signalled(monkeypatch: pytest.Mon
         asked.append((mark, word))
         return [SimpleNamespace(pid=len(asked))]
 
-    monkeypatch.setattr(own, "with_word", with_word)
-    monkeypatch.setattr(own.os, "kill", lambda pid, number: signals.append((pid, number)))
-    driver = _Driver("mark", ("label=a", "orders.py"))
+    monkeypatch.setattr(followed_application, "with_word", with_word)
+    monkeypatch.setattr(
+        followed_application.os, "kill", lambda pid, number: signals.append((pid, number))
+    )
+    driver = RealDriver("mark", ("label=a", "orders.py"))
     driver.stop()
     driver.kill()
     assert asked == [("mark", "label=a"), ("mark", "label=a"), ("mark", "orders.py")]

@@ -6,8 +6,10 @@ The check itself is tested in `tests/compat`; here it finds what a test says.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -165,9 +167,22 @@ def test_both_arms_have_the_confs_of_queries_and_the_candidate_its_own(
     assert options["below"].is_relative_to(night.spark_cluster.scratch)
 
 
+STOPPED = f"""
+application:
+  main: script.py
+  args: ["{{{{ checkpoint }}}}"]
+  confs:
+    {NAMES[0]}: 3
+    {NAMES[1]}: zstd
+    spark.jars.ivy: /ivy
+    spark.hadoop.s3.password: hunter22
+  ends: itself
+"""
+
+
 @pytest.fixture
 def busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A configuration with the job `busy` and the application `script`; returns its jobs."""
+    """A configuration with the job `busy` and two applications; returns its jobs."""
     conf = tmp_path / "conf"
     shutil.copytree(paths.repository() / "include" / "conf", conf)
     monkeypatch.setenv("NEXMARK_CONF", str(conf))
@@ -175,6 +190,7 @@ def busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "busy.yaml": f"tables: nexmark\nsql: busy.sql\nconfs: {{{NAMES[1]}: zstd}}\n",
         "busy.sql": "SELECT 1 FROM bid",
         "script.yaml": "application: {main: script.py, ends: itself}\n",
+        "stopped.yaml": STOPPED,
         "script.py": "print(1)\n",
     }
     for name, text in files.items():
@@ -182,10 +198,10 @@ def busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return conf / "jobs"
 
 
-def test_a_job_is_checked_by_itself_with_its_confs_and_an_application_is_not(
+def test_a_job_is_checked_by_itself_with_its_confs(
     busy: Path, begin: Callable[..., Night], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begin(queries="q5,busy,script", candidate_conf={NAMES[0]: 16})
+    begin(queries="q5,busy", candidate_conf={NAMES[0]: 16})
     calls = finding(monkeypatch)
     upgrading.compatibility()
     of_query, of_job = ((*arguments[:2], arguments[2]) for arguments, _ in calls)
@@ -213,14 +229,43 @@ def test_a_changed_job_is_checked_on_one_build_without_being_asked_for(
     assert [(case.query, case.first != case.second) for case in cases] == [("busy", True)]
 
 
-def test_a_night_of_applications_checks_nothing(
-    busy: Path,
-    begin: Callable[..., Night],
-    caplog: pytest.LogCaptureFixture,
+NO_CHECKPOINT = "script: no argument and no conf of it has {{ checkpoint }}, so it cannot go on"
+
+
+def test_an_application_that_has_no_checkpoint_is_left_out_with_a_line(
+    busy: Path, begin: Callable[..., Night]
 ) -> None:
     begin(queries="script")
-    with pytest.raises(AirflowSkipException, match="applications are not checked"):
+    with pytest.raises(AirflowSkipException, match=re.escape(NO_CHECKPOINT)):
         upgrading.compatibility()
+
+
+def test_an_application_is_checked_with_all_confs_and_its_secrets(
+    busy: Path,
+    begin: Callable[..., Night],
+    store: Store,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The confs that the candidate alone has go before those of the application."""
+    night = begin(queries="script,stopped", candidate_conf={NAMES[0]: 16})
+    sides: list[Side] = []
+
+    def check(first: Side, second: Side, *_: Any, below: Path) -> Compatibility:
+        sides.extend((first, second))
+        assert below.is_relative_to(night.spark_cluster.scratch)
+        return replace(found("stopped", RIGHT), plans=(None, None))
+
+    monkeypatch.setattr("nexmark.compatibility.upgrade.check_application", check)
+    upgrading.compatibility()
+    own = {NAMES[1]: "zstd", "spark.jars.ivy": "/ivy", "spark.hadoop.s3.password": "hunter22"}
+    for side, partitions in zip(sides, ("3", "16"), strict=True):
+        assert side.confs.items() >= {NAMES[0]: partitions, **own}.items()
+    assert [(row.query, row.outcome, row.red) for row in store.compatibility(night.name)] == [
+        ("stopped", "same", False)
+    ]
+    assert f"compatibility: {NO_CHECKPOINT.replace(':', ' is not checked:', 1)}" in caplog.messages
+    assert "hunter22" not in (night.directory / "compatibility.json").read_text()
 
 
 def test_queries_that_survive_are_recorded_and_shown_in_a_line(

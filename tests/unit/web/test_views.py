@@ -140,6 +140,13 @@ def test_the_cost_of_a_night_has_its_cpu_time_if_all_of_it_is_known(
     assert cost.words == f"2 timed applications in 1:00, 0% of it steady measured work{words}"
 
 
+def test_the_cost_of_a_soak_has_the_time_of_its_samples() -> None:
+    ageing = [{"batch": batch, "at": [batch, batch + 0.5]} for batch in (100, 200)]
+    cost = cost_of([repetition(start=0.0, end=100.0, steady_wall_s=60, ageing=ageing)])
+    assert cost is not None
+    assert cost.words.endswith("1:40, 60% of it steady measured work and 1.0% samples")
+
+
 # --- arms, plans, pairs
 
 
