@@ -1,9 +1,9 @@
 """Read the tables of a person's own: streams of laid out files, and static tables."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -109,12 +109,52 @@ class _End:
 
 
 class _TableFeed(Feed):
-    """How far a query has read the tables."""
+    """How far a query has read the tables.
+
+    The first batch of a run that goes on may have the rows of two: Spark's file source writes the
+    files of a batch into a log of its own before the batch begins, and the run before may have been
+    stopped between the two. Then `data_batches` becomes smaller with the last row.
+    """
+
+    def __init__(
+        self,
+        streams: Sequence[LaidOutTable],
+        last_batch: int | None,
+        is_over: Callable[[Mapping[str, Any]], bool],
+    ) -> None:
+        """Follow a query that reads all of `streams`."""
+        batches = max(len(table.rows) for table in streams)
+        events = sum(sum(table.rows) for table in streams)
+        super().__init__(events, batches, last_batch, lambda _: 0, is_over)
+        self._streams = streams
+
+    def take(self, progress: Mapping[str, Any]) -> int:
+        """Return the number of rows in the batch just finished, each table counted once."""
+        taken, left = {}, False
+        for table in self._streams:
+            for source in filter(partial(_reads, table), progress["sources"]):
+                start, end = (_position(source[name]) for name in ("startOffset", "endOffset"))
+                taken[table.name] = sum(table.rows[start:end])
+                left |= end < len(table.rows)
+        if not left:
+            self.data_batches = min(self.data_batches, progress["batchId"] + 1)
+        return sum(taken.values())
 
     def why_late(self, progress: Mapping[str, Any]) -> str:
         """Return why rows of a batch came behind the watermark, and what to do about it."""
         problem = "the rows of the files are further out of order than the job's watermark allows"
         return f"{problem}; give a longer watermark, or order the files by their event time"
+
+
+def _reads(table: LaidOutTable, source: Mapping[str, Any]) -> bool:
+    """Tell whether a source in a progress reads a table, and not its sentinels."""
+    path = source["description"].removesuffix("]")
+    return path.endswith(f"/{table.name}") and not path.endswith(f"/{_place(table)}")
+
+
+def _position(offset: Mapping[str, Any] | None) -> int:
+    """Return how many micro-batches of a table are before an offset of Spark's file source."""
+    return 0 if offset is None else int(offset["logOffset"]) + 1
 
 
 def open_tables(
@@ -132,17 +172,11 @@ def open_tables(
     streams = [table for table in tables if not table.static]
     closes = end_of_input and any(table.event_time is not None for table in streams)
     source = Tables(spark, directory, tables, work if closes else None)
-    rows = [sum(each) for each in zip_longest(*(table.rows for table in streams), fillvalue=0)]
-
-    def events_in(batch: int) -> int:
-        return rows[batch] if batch < len(rows) else 0
-
     if not closes:
-        return source, _TableFeed(
-            sum(rows), len(rows), len(rows) - 1, events_in, lambda progress: True
-        )
+        last = max(len(table.rows) for table in streams) - 1
+        return source, _TableFeed(streams, last, lambda progress: True)
     spark.conf.set(NO_DATA_BATCHES, "false")  # Spark 3.5 does not observe the rows of such batches
-    return source, _TableFeed(sum(rows), len(rows), None, events_in, _End(source, work).is_over)
+    return source, _TableFeed(streams, None, _End(source, work).is_over)
 
 
 def _leaves(frame: DataFrame) -> list[str]:

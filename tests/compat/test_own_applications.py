@@ -94,6 +94,8 @@ def test_it_goes_on_in_another_build_and_back(
     assert list((tmp_path / "below").iterdir()) == []
 
 
+@pytest.mark.long
+@pytest.mark.spare
 @pytest.mark.spark
 def test_another_meaning_of_the_same_state_is_silently_wrong(
     checked: Callable[[str, str], Compatibility],

@@ -15,8 +15,10 @@ from nexmark.config.job_tables import JobTable
 from nexmark.inputs.layout import lay_out
 from nexmark_jobs import own_jobs
 from nexmark_jobs.errors import LateRowsError, UsageError
+from nexmark_jobs.options import parse
+from nexmark_jobs.run_query import run
 from nexmark_jobs.sources.laid_out_tables import LaidOutTable, write_tables
-from tests.queries.conftest import RunJob
+from tests.queries.conftest import RunJob, plain
 
 TIME = "TIMESTAMPTZ '2026-01-01 00:00:00+00' + INTERVAL (range) SECOND"
 WINDOWS = """\
@@ -81,6 +83,33 @@ def test_every_window_comes_out_with_every_row(own: Path, run_job: RunJob, tmp_p
     assert {row[2] for row in rows[:-1]} <= {5, 3, 2}
     assert sum(row[2] for row in rows) == 95
     assert {row[0] for row in rows} == {"Switzerland", "Austria"}
+
+
+@pytest.mark.parametrize("streams", [("orders",), ("orders", "paid")])
+def test_a_run_that_goes_on_may_read_two_batches_in_one(
+    own: Path, spark: SparkSession, run_job: RunJob, tmp_path: Path, streams: tuple[str, ...]
+) -> None:
+    """The log of Spark's file source had the next files when the run before was stopped."""
+    union = " UNION ALL ".join(f"SELECT code, at FROM {name}" for name in streams)
+    job(own, WINDOWS.replace("FROM orders", f"FROM ({union}) AS orders"))
+    made = [orders((40, 40, 40, 15), name) for name in streams]
+    words = ["--query", "mine", "--source", tables(tmp_path / "in", *made, COUNTRY)]
+    _, rows = run_job(*words)
+    kept = [f"--checkpoint={tmp_path}/kept", f"--sink=parquet:{tmp_path}/table"]
+    kept += [f"--result={tmp_path}/result.json"]
+    run(spark, parse([*words, *kept, "--stop-after-batch", "1"]), quiet=True)
+    for path in (tmp_path / "kept" / "checkpoint").rglob("[2-9]"):
+        if path.parent.name == "offsets" or path.parent.parent.name == "sources":
+            path.unlink()
+            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    entries = (tmp_path / "kept" / "checkpoint" / "sources").glob("*/0")
+    (log,) = [each.parent for each in entries if "/orders/00000-" in each.read_text()]
+    entry = (log / "1").read_text().replace("/00001-", "/00002-")
+    (log / "2").write_text(entry.replace('"batchId":1', '"batchId":2'))
+    rest = run(spark, parse([*words, *kept]), quiet=True)
+    assert rest["input_rows"] == 55 * len(streams)
+    assert rest["batches"][0]["input_rows"] == 55 + 40 * (len(streams) - 1)
+    assert plain(spark.read.parquet(f"{tmp_path}/table").collect()) == rows
 
 
 def test_what_follows_the_input_puts_out_no_row(own: Path, run_job: RunJob, tmp_path: Path) -> None:

@@ -416,27 +416,27 @@ def _restart(begun: _Ended, resumed: _Ended, whole: _Ended) -> Restart:
         assert resumed.rows is not None
         assert whole.rows is not None
         there, right = resumed.rows.rows, whole.rows.rows
-        found = f"{there:,} rows, an uninterrupted run has {right:,}"
+        reason = f"{there:,} rows, an uninterrupted run has {right:,}"
         if there == right:
-            found = f"other rows than an uninterrupted run: {there:,} each, not all equal"
-        return Restart(RestartOutcome.WRONG, reason=found)
+            reason = f"other rows than an uninterrupted run: {there:,} each, not all equal"
+        return Restart(RestartOutcome.WRONG, reason=reason)
     notes = [_ONLY_OPENED] if begun.log.batches >= whole.log.batches else []
     notes += [_NO_ROWS] if whole.rows is None else []
     return Restart(RestartOutcome.RIGHT, reason="; ".join(notes))
 
 
-def _beside(found: Restart, resumed: _Ended, other: Restart, control: _Ended) -> Restart:
+def _beside(restart: Restart, resumed: _Ended, other: Restart, control: _Ended) -> Restart:
     """Return what is the upgrade's of how an application went on.
 
     Args:
-        found: How it went on on the other side.
-        resumed: That run.
+        restart: How it went on on the other side.
+        resumed: The run that did.
         other: How it went on, after the same stop, on the side that was stopped.
-        control: That run.
+        control: The run that did.
     """
     if other.outcome is RestartOutcome.RIGHT:
-        return found
-    both_wrong = found.outcome is other.outcome is RestartOutcome.WRONG
+        return restart
+    both_wrong = restart.outcome is other.outcome is RestartOutcome.WRONG
     if both_wrong and resumed.rows == control.rows:
         return Restart(RestartOutcome.RIGHT, reason=_ALIKE)
     problem = f"it does not go on after a stop where it was stopped, either: {other.reason}"

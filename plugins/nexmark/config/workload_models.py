@@ -88,7 +88,7 @@ class Soak(Model):
             its JVMs hold is measured. With fewer than six, nothing is said of growth.
     """
 
-    samples: Annotated[int, Field(ge=6, le=1000)] = 10
+    samples: Annotated[int, Field(ge=6, le=1000)] = 9
 
 
 class WorkloadKind(StrEnum):

@@ -152,8 +152,8 @@ class StreamingLog:
     def plan(self) -> Fingerprint | None:
         """Return the plans that most batches ran of all streaming queries; None without any."""
         plans = [_usual_plan(stream) for stream in self.streams.values() if stream.progress]
-        found = [plan for plan in plans if plan is not None]
-        return _joined(found) if found else None
+        known = [plan for plan in plans if plan is not None]
+        return _joined(known) if known else None
 
     def result(
         self, query: str, conf_profile: str, key: bytes, batches: int | None = None
