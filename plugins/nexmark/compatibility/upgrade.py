@@ -92,7 +92,7 @@ class Upgrade:
         """Return a build with its confs of this night; `confs` and `job` are of this side only.
 
         Only confs of Spark SQL matter to running queries, and no secret leaves the night. An
-        application needs all confs, and its own secrets; those of the engine are left out.
+        application needs all confs, and its own secrets; the engine's secrets are left out.
         """
         application = job.application if job else None
         of_job = application.confs if application else job.confs if job else {}

@@ -20,10 +20,10 @@ def workload(**changes: Any) -> Workload:
     return Workload.model_validate({"name": "mine", **with_sizes(given)})
 
 
-def test_a_soak_is_measured_ten_times_after_its_warm_up_unless_it_says_otherwise() -> None:
-    assert workload().pause_every("q0") == 59  # of 600 batches, two of them warm-up
+def test_a_soak_is_measured_nine_times_after_its_warm_up_unless_it_says_otherwise() -> None:
+    assert workload().pause_every("q0") == 66  # of 600 batches, two of them warm-up
     assert workload(soak={"samples": 50}).pause_every("q0") == 11
-    assert workload(warmup_batches=100).pause_every("q0") == 50
+    assert workload(warmup_batches=100).pause_every("q0") == 55
     larger = workload(sizes={"q0": {"events": 400_000}})
     assert larger.pause_every("q0") == 199
 
