@@ -25,7 +25,7 @@ def test_a_soak_is_measured_nine_times_after_its_warm_up_unless_it_says_otherwis
     assert workload(soak={"samples": 50}).pause_every("q0") == 11
     assert workload(warmup_batches=100).pause_every("q0") == 55
     larger = workload(sizes={"q0": {"events": 400_000}})
-    assert larger.pause_every("q0") == 199
+    assert larger.pause_every("q0") == 222
 
 
 @pytest.mark.parametrize(
