@@ -129,6 +129,18 @@ def test_what_a_stop_does_in_both_builds_is_not_the_upgrades(
     assert found.reason.startswith("after this stop, both builds put out the same rows")
 
 
+@pytest.mark.spark
+def test_it_may_have_put_out_nothing_when_it_is_stopped(
+    tmp_path: Path, engine_build: Callable[[str], Build]
+) -> None:
+    late = "    if number < 5:\n        return rows.count()\n    rows.coalesce"
+    side = Side(engine_build(ENGINES[0])).with_job(
+        totals(tmp_path / "jobs", "    rows.coalesce", late)
+    )
+    found = check_application(side, side, say, below=tmp_path / "below")
+    assert (str(found.forward), found.backward) == ("right", None), found.reason
+
+
 def ended(batches: int = 4, rows: WrittenRows | None = None, query: str = "a") -> _Ended:
     """A run of one streaming query."""
     log = StreamingLog()

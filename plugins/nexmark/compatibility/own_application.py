@@ -14,7 +14,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -125,7 +125,8 @@ class _Ended:
 
     Attributes:
         log: what its event log says.
-        rows: the rows that are in its output; None if the application names none.
+        rows: the rows that are in its output; None if the application names none, or was stopped
+            before it had put out all.
         problem: why it did not end as it should, in one line; '' if it did.
         error_class: Spark's class of that error; '' without one.
     """
@@ -195,7 +196,9 @@ class _Check:
             whole: the run that was not interrupted.
         """
         half = max(1, whole.log.batches // 2)
-        begun = self.run(begins, f"{name}, first run", lambda _, log: log.batches >= half)
+        begun = self.run(
+            begins, f"{name}, first run", lambda _, log: log.batches >= half, reads_rows=False
+        )
         if begun.problem:
             problem = Restart(RestartOutcome.NOT_BEGUN, begun.error_class, begun.problem)
             return _Way(problem, begun)
@@ -225,6 +228,7 @@ class _Check:
         is_over: Callable[[JobApplication, StreamingLog], bool],
         *,
         goes_on: bool = False,
+        reads_rows: bool = True,
     ) -> _Ended:
         """Run the application on a side until it ends, or until it is to be stopped.
 
@@ -233,6 +237,7 @@ class _Check:
             name: What messages call the run.
             is_over: Tells whether it is to be stopped.
             goes_on: Go on with the checkpoint and the output of the run before.
+            reads_rows: Read what is in its output when it has ended.
         """
         job = side.job
         assert job is not None
@@ -244,6 +249,7 @@ class _Check:
         run = _Run(side, job, job.application, self.work, self._written, f"run-{self.count}")
         label = f"Spark {side.build.version}: {job.name}, {name}"
         ended = run.ended(label, partial(is_over, job.application))
+        ended = run.with_rows(ended) if reads_rows else ended
         self.say(f"{label}: {ended.problem or f'{ended.log.batches} batches'}")
         return ended
 
@@ -316,7 +322,7 @@ class _Run:
         return self._outcome(following, process.returncode, output)
 
     def _outcome(self, following: Following, code: int, output: Path) -> _Ended:
-        """Return how the application has ended, with the rows that it has written.
+        """Return how the application has ended.
 
         Args:
             following: What followed it.
@@ -335,12 +341,17 @@ class _Run:
             following.check()
         except StreamingLogError as error:
             return _Ended(log, problem=str(error).removeprefix(f"{following.label}: "))
-        if not self.application.output:
-            return _Ended(log)
+        return _Ended(log)
+
+    def with_rows(self, ended: _Ended) -> _Ended:
+        """Return how it ended, with the rows that are in its output."""
+        if ended.problem or not self.application.output:
+            return ended
         try:
-            return _Ended(log, written_rows(self._places.output, self.application.output))
+            rows = written_rows(self._places.output, self.application.output)
         except OutputError as error:
-            return _Ended(log, problem=str(error).replace(f"{self.written}/", ""))
+            return replace(ended, problem=str(error).replace(f"{self.written}/", ""))
+        return replace(ended, rows=rows)
 
     def _command(self) -> list[str]:
         """Return the command line; the confs are in a file, since some may be secrets."""

@@ -272,10 +272,13 @@ def _output_rows(stream: Stream, number: int | None) -> int:
 
 
 def _usual_plan(stream: Stream) -> Fingerprint | None:
-    """Return the plan that most batches ran, the largest of equal ones; None if there is none."""
+    """Return the plan that most batches ran, the largest of equal ones; None if there is none.
+
+    A batch that did not end may have begun some of its plans alone, so it does not count.
+    """
     ran: dict[str, list[Fingerprint]] = {}
-    for plans in stream.plans.values():
-        for plan in plans:
+    for progress in stream.progress:
+        for plan in stream.plans.get(progress["batchId"], ()):
             fingerprint = from_text(printed(plan))
             ran.setdefault(fingerprint.skeleton_hash, []).append(fingerprint)
     most = max(ran.values(), key=lambda same: (len(same), len(same[0].skeleton)), default=None)
