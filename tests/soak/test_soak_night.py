@@ -1,6 +1,7 @@
 """A soak night through real Airflow and real Spark: what grows in the candidate turns it red.
 
-The candidate is a changed version of a job of a person's own, whose listener and batches leak.
+The candidate is a changed version of a job of a person's own, whose listener and batches leak; in
+another night, a build whose UI keeps all past work.
 """
 
 from __future__ import annotations
@@ -67,5 +68,27 @@ def test_each_sample_is_said_while_it_runs(leaking: subprocess.CompletedProcess[
     assert re.search(r"^after batch 5\d: driver ", leaking.stdout, re.MULTILINE)
 
 
-def test_nothing_is_left_of_it(site: Site, leaking: subprocess.CompletedProcess[str]) -> None:
+@pytest.fixture(scope="module")
+def retaining(
+    site: Site, leaking: subprocess.CompletedProcess[str]
+) -> subprocess.CompletedProcess[str]:
+    """A night after the first one, in which a conf of the candidate raises what its UI keeps."""
+    confs = (
+        f"{name}=100000" for name in ("spark.sql.ui.retainedExecutions", "spark.ui.retainedJobs")
+    )
+    words = (word for conf in confs for word in ("--candidate-conf", conf))
+    return site.night("--queries", "q0", *words)
+
+
+def test_a_conf_that_keeps_all_past_work_is_red_by_the_heap_of_the_driver(
+    site: Site, retaining: subprocess.CompletedProcess[str]
+) -> None:
+    assert retaining.returncode == 1, retaining.stdout + retaining.stderr
+    with site.store() as store:
+        (verdict,) = (each for each in store.verdicts(run_name(retaining)) if each.red)
+    assert (verdict.query, verdict.value) == ("q0", "REGRESSION")
+    assert "live heap of the driver +" in verdict.reason
+
+
+def test_nothing_is_left_of_it(site: Site, retaining: subprocess.CompletedProcess[str]) -> None:
     assert site.leftovers() == []

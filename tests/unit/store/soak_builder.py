@@ -47,7 +47,8 @@ def soaked(
         for arm, leaking in (("candidate", leak), ("baseline", NONE)):
             samples = repetition(world, leaking, draws)
             figures = figures_of(samples, WARMUP, SOAK_RULES)
-            measured = cpu(10.0, ageing=samples, figures=figures, warmup_batches=WARMUP)
+            taken = [{**sample, "at": [0.0, 0.5]} for sample in samples]
+            measured = cpu(10.0, ageing=taken, figures=figures, warmup_batches=WARMUP)
             aged[arm] = {"measurement": measured}
         aged["candidate"] |= fields
         record_pair(store, record.run, QUERY, 1, stage=stage, **aged)
