@@ -69,15 +69,14 @@ def test_each_sample_is_said_while_it_runs(leaking: subprocess.CompletedProcess[
 
 
 @pytest.fixture(scope="module")
-def retaining(
-    site: Site, leaking: subprocess.CompletedProcess[str]
-) -> subprocess.CompletedProcess[str]:
-    """A night after the first one, in which a conf of the candidate raises what its UI keeps."""
+def retaining(site: Site, engine_build: Callable[[str], Build]) -> subprocess.CompletedProcess[str]:
+    """A night of one build, in which confs of the candidate raise what its UI keeps."""
     confs = (
         f"{name}=100000" for name in ("spark.sql.ui.retainedExecutions", "spark.ui.retainedJobs")
     )
     words = (word for conf in confs for word in ("--candidate-conf", conf))
-    return site.night("--queries", "q0", *words)
+    against = f"directory:{engine_build(ENGINE).spark_home}"
+    return site.night("--queries", "q0", "--mode", "paired", "--against", against, *words)
 
 
 def test_a_conf_that_keeps_all_past_work_is_red_by_the_heap_of_the_driver(
