@@ -247,7 +247,7 @@ def test_an_application_is_checked_with_all_confs_and_its_secrets(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The confs that the candidate alone has go before those of the application."""
+    """A conf of the candidate alone goes before the same conf of the application."""
     night = begin(queries="script,stopped", candidate_conf={NAMES[0]: 16})
     sides: list[Side] = []
 
