@@ -15,10 +15,10 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
 
 import numpy as np
 
+from bench.arguments import Parser
 from bench.simulated_nights import World
 from nexmark.example.noise import JVM
 from nexmark.verdict.bisection import CONFIDENCE, Bisection
@@ -169,14 +169,9 @@ def _cell(right: float, measurements: float) -> str:
     return f"{100 * right:.1f} % {measurements:6.1f}"
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}; see --help\n")
-
-
 def _parser() -> argparse.ArgumentParser:
     summary = (__doc__ or "").split("\n", 1)[0]
-    parser = _Parser(prog="bench.bisection", description=summary)
+    parser = Parser(prog="nexmark bench bisection", description=summary)
     parser.add_argument("--searches", type=_positive, default=500, help="of each case")
     parser.add_argument("--seed", type=_positive, default=1)
     return parser

@@ -72,7 +72,7 @@ def run(directory: str) -> dict[str, Any]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the spread of every timing and the range of every level; return 0."""
-    parser = argparse.ArgumentParser(prog="bench.canary", description=__doc__)
+    parser = argparse.ArgumentParser(prog="nexmark bench canary", description=__doc__)
     parser.add_argument("--runs", type=int, default=20, help="at least 2")
     parser.add_argument("--directory", default=tempfile.gettempdir(), help="where fsync writes")
     args = parser.parse_args(argv)

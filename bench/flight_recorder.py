@@ -86,7 +86,7 @@ def _measure(bench: Applications, name: str, query: str, recorded: bool) -> Meas
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the overhead of each pair and of all pairs; return 0, or 1 if it cannot be measured."""
     config = load()
-    parser = Parser(prog="bench.flight_recorder", description=__doc__)
+    parser = Parser(prog="nexmark bench flight-recorder", description=__doc__)
     parser.add_argument("--engine", default=config.newest.name, choices=list(config.engines))
     parser.add_argument("--workload", default="small", choices=list(config.workloads))
     parser.add_argument("--query", default="q5", choices=list(KNOWN_QUERIES))

@@ -30,12 +30,13 @@ from functools import partial
 from importlib import resources
 from multiprocessing.pool import Pool
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from pydantic import TypeAdapter
 
 from bench import continued_comparisons, simulated_nights
+from bench.arguments import Parser
 from bench.continued_comparisons import ContinuedTally, rules_of, simulate_continued
 from bench.simulated_nights import QUERIES, PairedSuites, Stretch, World
 from nexmark.config import ConfigError, Gate
@@ -546,14 +547,9 @@ def _of_creep(creep: tuple[float, int]) -> str:
     return f"{f'{creep[0]:.1%} x {creep[1]}':>16}"
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}; see --help\n")
-
-
 def _parser() -> argparse.ArgumentParser:
     summary = (__doc__ or "").split("\n", 1)[0]
-    parser = _Parser(prog="bench.gate", description=summary)
+    parser = Parser(prog="nexmark bench gate", description=summary)
     parser.add_argument("--nights", type=_positive, default=10000, help="quiet nights per kind")
     parser.add_argument("--seed", type=_whole, default=1)
     parser.add_argument("--figures", type=Path, help="where the rates of each world are kept")

@@ -62,7 +62,7 @@ class StandingOfRound(NamedTuple):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the figure and print its table."""
-    parser = Parser(prog="bench.gate_figure", description=(__doc__ or "").split("\n")[0])
+    parser = Parser(prog="nexmark bench gate-figure", description=(__doc__ or "").split("\n")[0])
     place = paths.repository() / "docs" / "images" / "rounds.svg"
     parser.add_argument("--out", type=given, default=place, help="the SVG file")
     parser.add_argument("--seed", type=whole(0, 10**9), default=1)

@@ -1,4 +1,4 @@
-"""Measure the generator: events per CPU-second of the whole JVM, in steady state. See --help.
+"""Measure the generator: events per CPU-second of the whole JVM, in steady state.
 
 Streams each case into a noop sink, as a query does, in local mode. CPU is user and system time of
 the JVM, which is driver and executor, from the end of the warm-up batches to the end of the last
@@ -88,7 +88,7 @@ def _wait_for(query: object, batches: int) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a table with a line for each case."""
-    parser = argparse.ArgumentParser(prog="bench_generator.py", description=__doc__)
+    parser = argparse.ArgumentParser(prog="nexmark bench generator", description=__doc__)
     parser.add_argument("--events-per-batch", type=int, default=2_000_000, metavar="N")
     parser.add_argument("--warm-up", type=int, default=8, metavar="BATCHES")
     parser.add_argument("--batches", type=int, default=8, metavar="BATCHES")

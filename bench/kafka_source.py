@@ -121,7 +121,9 @@ def report(rates: Mapping[str, SourceRates], filled: float) -> list[GateBar]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return 0, or 1 if a bar is missed."""
-    parser = Parser(prog="bench.kafka_source", description=(__doc__ or "").split("\n", 1)[0])
+    parser = Parser(
+        prog="nexmark bench kafka-source", description=(__doc__ or "").split("\n", 1)[0]
+    )
     parser.add_argument("--queries", default="q0,q5,q9,q20")
     parser.add_argument("--events", type=whole(5 * BATCH, 10**8), default=2_000_000)
     parser.add_argument("--conf", action="append", default=[], type=queries._conf)

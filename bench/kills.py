@@ -132,7 +132,7 @@ def report(runs: Mapping[tuple[int, str], Mapping[str, Any]]) -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return 0, or 1 if a bar is missed."""
     known = tuple(load().engines)
-    parser = Parser(prog="bench.kills", description=(__doc__ or "").split("\n", 1)[0])
+    parser = Parser(prog="nexmark bench kills", description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--engines", nargs="+", choices=known, default=[known[0], known[-1]])
     parser.add_argument("--kills", type=whole(1, 20), default=5, help="of each run")
     parser.add_argument("--seeds", type=whole(1, 100), default=2)

@@ -123,7 +123,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     gate = load_gate()
     fewest = sum(gate.rounds[:2])
     engines = load().engines
-    parser = Parser(prog="bench.latency", description=(__doc__ or "").split("\n", 1)[0])
+    parser = Parser(prog="nexmark bench latency", description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--query", choices=tuple(MATCHINGS), default="q0")
     parser.add_argument("--trigger", choices=("micro-batch", "real-time"), default="micro-batch")
     parser.add_argument("--rate", type=whole(10, 100_000), default=1_000, help="events per second")

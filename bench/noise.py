@@ -194,7 +194,7 @@ def thread_figures(beside: Beside, steady: Period) -> dict[str, dict[str, float]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; 0, 1 where an application fails, 2 for a wrong argument."""
     config = load()
-    parser = Parser(prog="bench.noise", description=__doc__)
+    parser = Parser(prog="nexmark bench noise", description=__doc__)
     parser.add_argument("--queries", type=listed(KNOWN_QUERIES), default=["q0", "q5", "q20"])
     parser.add_argument(
         "--runs", type=whole(0, 1000), default=20, help="of each; 0: only the table"

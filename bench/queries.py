@@ -1,4 +1,4 @@
-"""Measure every query: events per CPU-second, compared with nexmark-flink. See --help.
+"""Measure every query: events per CPU-second, compared with nexmark-flink.
 
 Every query runs in a JVM of its own in local mode, over generated events into the noop sink. After
 a warm-up it is measured twice. The first time it reads 5 M events in batches of 500 k, the size of
@@ -266,7 +266,7 @@ def _session(given: argparse.Namespace) -> SparkSession:
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="bench_queries.py", description=__doc__)
+    parser = argparse.ArgumentParser(prog="nexmark bench queries", description=__doc__)
     standard = ",".join(name for name in QUERIES if name != "q14_python_udf")
     parser.add_argument("--queries", default=standard, metavar="q0,q1", type=_names)
     parser.add_argument("--events", type=int, default=30_000_000, metavar="N")

@@ -116,7 +116,7 @@ def right(outcome: Mapping[str, Any], kills: int) -> Mapping[str, Any]:
 def options_parser(prog: str, text: str | None) -> Parser:
     """Return a parser with the options that benchmarks of recovery share."""
     engines = tuple(load().engines)
-    parser = Parser(prog=f"bench.{prog}", description=(text or "").split("\n", 1)[0])
+    parser = Parser(prog=f"nexmark bench {prog}", description=(text or "").split("\n", 1)[0])
     parser.add_argument("--query", default="q20")
     parser.add_argument("--events", type=whole(1_000, 10**9), default=20_000)
     parser.add_argument("--rows-per-batch", type=whole(100, 10**8), default=4_000)

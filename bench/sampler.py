@@ -74,7 +74,7 @@ def measure_cost(processes: int, seconds: float, interval_s: float) -> Cost:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the cost; return 0, or 1 if it is above the budget of 0.5 % of a core."""
-    parser = argparse.ArgumentParser(prog="bench.sampler", description=__doc__)
+    parser = argparse.ArgumentParser(prog="nexmark bench sampler", description=__doc__)
     parser.add_argument("--processes", type=int, default=300, help="idle processes to add")
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--interval", type=float, default=1.0)

@@ -42,7 +42,7 @@ TALLEST = 1600
 
 def main(arguments: list[str] | None = None) -> int:
     """Write the pictures; return 0, or 1 after an error, which is printed in one line."""
-    parser = Parser(prog="bench.screenshots", description=(__doc__ or "").split("\n")[0])
+    parser = Parser(prog="nexmark bench screenshots", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--out", type=given, default=paths.repository() / "docs" / "images")
     parser.add_argument("--port", type=port, default=8081)
     parser.add_argument("--query", type=given, help="of the query page (default: the first line)")

@@ -131,7 +131,7 @@ def pages_of(run: str, nights: int) -> Iterator[tuple[str, str]]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Print a table with a line for each page; return 0, or 1 if a page is too slow."""
-    parser = Parser(prog="bench.web")
+    parser = Parser(prog="nexmark bench web")
     parser.add_argument("--nights", type=whole(1, 10_000), default=400)
     parser.add_argument("--pairs", type=whole(3, 100), default=5)
     parser.add_argument(

@@ -1,9 +1,10 @@
 """Does the gate find real regressions? `nexmark bench detection`.
 
-Runs nights of pairs on real Spark through the real DAG. The first night compares the newest build
-with itself; it is long, and is cut into nights from which the gate learns the noise. Then come
-nights of the same build that must not alarm. Then comes a night for each cause, which only the
-candidate has, with more pairs that show its true effect. A line is printed as soon as it is known.
+Runs nights of pairs on real Spark through the real DAG. First come nights of the newest build
+against itself that must not alarm. Then comes a night for each cause, which only the candidate has,
+with more pairs that show its true effect. A line is printed as soon as it is known.
+Each night is judged as a first night, without history. With `--nights N`, one long night of the
+build against itself comes before all others, and is cut into N nights that the gate learns from.
 A night that is INVALID says nothing about the gate: it is run again, and a line says so. All
 measurements are kept: after Ctrl-C the same command continues where it stopped.
 """
@@ -26,7 +27,7 @@ from nexmark.errors import NexmarkError
 from nexmark.terminal import INTERRUPTED, run_command, show_line
 
 FEWEST = 3
-"""The least number of pairs in a night, and of nights, from which the gate can learn."""
+"""The least number of pairs of a night, and of nights that teach the gate, if there are any."""
 SAME = "nothing"
 """The cause of a night of a build against itself."""
 
@@ -48,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> Parser:
-    parser = Parser(prog="bench.detection", description=(__doc__ or "").split("\n")[0])
+    parser = Parser(prog="nexmark bench detection", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--list", action="store_true", help="the causes, and nothing is run")
     parser.add_argument("--cause", action=_Names, default=[], help="only these, as codegen,sort")
     parser.add_argument("--query", action=_Names, default=[], help="only causes of these queries")
@@ -56,7 +57,7 @@ def _parser() -> Parser:
         "--workload", type=given, help="of workloads.yaml (default: one of its own)"
     )
     parser.add_argument("--pairs", type=int, default=5, help="first pairs of a night (5)")
-    parser.add_argument("--nights", type=int, default=4, help="A/A nights to learn from (4)")
+    parser.add_argument("--nights", type=int, default=0, help="A/A nights to learn from first (0)")
     parser.add_argument("--silent", type=int, default=1, help="A/A nights that are judged (1)")
     parser.add_argument("--more", type=int, default=10, help="more pairs for the true effect (10)")
     parser.add_argument("--fresh", action="store_true", help="forget what was measured before")
@@ -107,13 +108,15 @@ def _bench(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> None:
     """Raise NexmarkError if the numbers of pairs or nights cannot be."""
-    count = options.pairs * options.nights
+    count = options.pairs * max(options.nights, 1)
     if not 1 <= count <= 100:
         raise NexmarkError(f"repetitions: {count} is not in 1 to 100; correct it")
-    if options.pairs < FEWEST or options.nights < FEWEST:
+    if options.pairs < FEWEST:
+        raise NexmarkError(f"--pairs {options.pairs}: a night needs {FEWEST} at least; give more")
+    if options.nights and options.nights < FEWEST:
         raise NexmarkError(
-            f"{options.pairs} pairs in {options.nights} nights teach no noise; give --pairs "
-            f"{FEWEST} and --nights {FEWEST} at least"
+            f"--nights {options.nights}: the gate learns from {FEWEST} nights at least; give "
+            f"{FEWEST}, or 0 for first nights without history"
         )
     if options.silent < 0 or not 0 <= options.more <= 100:
         raise NexmarkError("--silent and --more: give 0 or more, and at most 100 pairs")
@@ -132,11 +135,12 @@ def measure(
     """
     queries = list(dict.fromkeys(cause.query for cause in causes))
     learned = bench.learn(queries)
-    for query, long in zip(queries, learned, strict=True):
+    for query in queries:
         nights = [bench.silent(query, number + 1) for number in range(silent)]
+        of_build_itself = [*nights, *([learned[query]] if query in learned else [])]
         with bench.store() as store:
             for night in nights:
-                yield *line(store, SAME, query, night, [long, *nights]), SAME
+                yield *line(store, SAME, query, night, of_build_itself), SAME
     for cause in causes:
         judged = bench.judged(cause)
         measured = [judged, *([bench.more(cause, more)] if more else [])]

@@ -65,7 +65,8 @@ class Settings:
     Attributes:
         workload: The name of a workload of workloads.yaml; "" for the benchmark's own.
         pairs: The number of first pairs of each night.
-        nights: The number of nights from which the gate learns the noise.
+        nights: The number of nights from which the gate learns the noise; 0 for none, so that each
+            night is judged as a first night.
     """
 
     workload: str
@@ -118,11 +119,14 @@ class Bench:
         """Open the results database of the benchmark."""
         return open_store(f"sqlite:///{self.directory / 'home' / 'results.db'}")
 
-    def learn(self, queries: Sequence[str]) -> list[Done]:
-        """Return for each query the night of the build against itself; measure the missing ones.
+    def learn(self, queries: Sequence[str]) -> dict[str, Done]:
+        """Return for each query the night that teaches the gate; measure the missing ones.
 
-        These nights are the accepted baseline, and the gate learns the noise from them.
+        It is a night of the build against itself, and the accepted baseline. If the gate learns from
+        no nights, nothing is measured or returned.
         """
+        if not self.settings.nights:
+            return {}
         new = [query for query in queries if not self._known(f"learn {query}")]
         if new:
             build = str(self.engine.build)
@@ -132,7 +136,7 @@ class Bench:
             self._teach(done.run, new)
             for query in new:
                 self._keep(f"learn {query}", Done(done.run, done.minutes / len(new)))
-        return [known for query in queries if (known := self._known(f"learn {query}"))]
+        return {query: known for query in queries if (known := self._known(f"learn {query}"))}
 
     def _teach(self, run: str, queries: Sequence[str]) -> None:
         """Accept a night as the baseline of queries, and cut it into nights that teach."""
@@ -145,7 +149,8 @@ class Bench:
     def silent(self, query: str, number: int) -> Done:
         """Return a judged night of the build against itself, the `number`-th of a query."""
         key = f"silent {number}: {query}"
-        return self._valid(key, query, lambda: self._run("run", [query], [], JUDGING))
+        verb, options = ("run", []) if self.settings.nights else ("build", self._build(""))
+        return self._valid(key, query, lambda: self._run(verb, [query], options, JUDGING))
 
     def judged(self, cause: Cause) -> Done:
         """Return the night of a cause that the gate judges with all its rounds."""
@@ -188,9 +193,17 @@ class Bench:
         return self._known(key) or self._keep(key, self._of(cause, options, MEASURING))
 
     def _of(self, cause: Cause, options: Sequence[str], conf: str) -> Done:
-        build = cause.build or str(self.engine.build)
-        given = ["--build", build, *cause.options, *options]
+        given = [*self._build(cause.build), *cause.options, *options]
         return self._run("build", [cause.query], given, conf)
+
+    def _build(self, candidate: str) -> list[str]:
+        """Return the options of `nexmark build` that name both builds.
+
+        Args:
+            candidate: The candidate's build; "" for the build of the engine, as the baseline is.
+        """
+        against = [] if self.settings.nights else ["--against", str(self.engine.build)]
+        return ["--build", candidate or str(self.engine.build), *against]
 
     def _run(self, verb: str, queries: Sequence[str], options: Sequence[str], conf: str) -> Done:
         """Run a night; NexmarkError with the end of its output if it was not judged.

@@ -129,7 +129,7 @@ def test_each_cause_has_a_line_with_true_effect_verdict_pairs_and_time(
 def test_noise_is_learned_from_real_pairs_in_their_order(home: Path) -> None:
     assert run("--cause", "sort") == 0
     bench = Recorded(home / "detection", Settings("", PAIRS, NIGHTS))
-    (learned,) = bench.learn(["q5"])
+    learned = bench.learn(["q5"])["q5"]
     with bench.store() as store:
         nights = [x for x in store.nights() if x.run_id.startswith("learned")][::-1]
         assert [night.run_id for night in nights] == [
@@ -150,6 +150,33 @@ def test_noise_is_learned_from_real_pairs_in_their_order(home: Path) -> None:
         assert cut == whole
         assert {x.value for night in nights for x in store.verdicts(night.id)} == {"OK"}
         assert [x.night_id for x in store.acceptances()] == [learned.run]
+
+
+def test_without_nights_to_learn_from_each_night_is_judged_as_a_first_night(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, dict[str, str]]] = []
+    record = Recorded._run
+
+    def asking(
+        self: Recorded, verb: str, queries: Sequence[str], options: Sequence[str], conf: str
+    ) -> Done:
+        asked.append((verb, dict(pairwise(options))))
+        return record(self, verb, queries, options, conf)
+
+    monkeypatch.setattr(Recorded, "_run", asking)
+    assert command.main(["--pairs", str(PAIRS), "--more", "6", "--cause", "sort,older"]) == 0
+    _, _, *lines = capsys.readouterr().out.splitlines()
+    verdicts = ["OK", "REGRESSION", "REGRESSION"]
+    assert [value in line for line, value in zip(lines, verdicts, strict=True)] == [True] * 3
+    assert {verb for verb, _ in asked} == {"build"}
+    builds = [(given["--build"], given["--against"]) for _, given in asked]
+    itself, older = ("pypi:4.3.0", "pypi:4.3.0"), ("pypi:4.2.1", "pypi:4.3.0")
+    assert builds == [itself, itself, itself, older, older]
+    bench = Recorded(home / "detection", Settings("", PAIRS, 0))
+    with bench.store() as store:
+        assert len(store.nights()) == len(asked)
+        assert store.acceptances() == []
 
 
 def test_what_was_measured_is_not_measured_again(home: Path) -> None:
@@ -245,9 +272,9 @@ def test_the_gate_of_nights_that_only_measure_has_one_round(home: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--pairs", "2"], "2 pairs in 4 nights teach no noise"),
-        (["--nights", "2"], "5 pairs in 2 nights teach no noise; give --pairs 3 and --nights 3"),
-        (["--nights", "0"], "repetitions: 0 is not in 1 to 100"),
+        (["--pairs", "2"], "--pairs 2: a night needs 3 at least; give more"),
+        (["--nights", "2"], "--nights 2: the gate learns from 3 nights at least; give 3, or 0"),
+        (["--pairs", "0"], "repetitions: 0 is not in 1 to 100"),
         (["--nights", "30"], "repetitions: 150 is not in 1 to 100"),
         (["--more", "101"], "at most 100 pairs"),
         (["--workload", "smal"], "did you mean 'small'?"),
