@@ -122,8 +122,8 @@ class Bench:
     def learn(self, queries: Sequence[str]) -> dict[str, Done]:
         """Return for each query the night that teaches the gate; measure the missing ones.
 
-        It is a night of the build against itself, and the accepted baseline. If the gate learns from
-        no nights, nothing is measured or returned.
+        It is a night of the build against itself, and the accepted baseline. If the gate learns
+        from no nights, nothing is measured or returned.
         """
         if not self.settings.nights:
             return {}
