@@ -20,7 +20,8 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from datetime import datetime
 from multiprocessing import get_context
 from pathlib import Path
@@ -33,6 +34,7 @@ if __name__ == "__main__":  # spark-submit puts this file's own directory first
 import pyspark
 from pyspark.sql import SparkSession
 
+from bench import hot_methods
 from bench.jvm_clock import CpuRecorder, JvmClock
 from bench.peer import PEER, PEER_IS, PEER_LARGE, Peer
 from nexmark_jobs.options import Options, parse
@@ -65,10 +67,14 @@ class QueryRates:
 
 @dataclass(frozen=True)
 class MeasuredQuery:
-    """One repetition of a query; ``large`` is None if even the smallest size did not fit."""
+    """One repetition of a query; ``large`` is None if even the smallest size did not fit.
+
+    ``stacks`` has the number of samples of each stack at the large size, if they were asked for.
+    """
 
     small: QueryRates
     large: QueryRates | None
+    stacks: Mapping[tuple[str, ...], int] = field(default_factory=dict)
 
 
 def rates(recorder: CpuRecorder, result: dict[str, Any]) -> QueryRates:
@@ -110,6 +116,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if at_large:
             large[name] = at_large
         print(_line(name, formulation, at_small, at_large), flush=True)
+        if stacks := measured[-1].stacks:
+            hot_methods.write(given.hot_methods, name, stacks)
+            print("\n".join(hot_methods.lines(stacks)), flush=True)
     print_means(small, large)
     return 0
 
@@ -207,10 +216,13 @@ def _measure(given: argparse.Namespace, name: str, sizes: Sequence[int]) -> Meas
     small, state_bytes = _rates_of(spark, _options(given, name, SMALL, SMALL_BATCH))
     events = largest(sizes, state_bytes / SMALL, _bytes(given.heap))
     large = None
+    stacks: Mapping[tuple[str, ...], int] = {}
     if events:
-        large, _ = _rates_of(spark, _options(given, name, events, events // BATCHES))
+        options = _options(given, name, events, events // BATCHES)
+        with hot_methods.recorded(spark) if given.hot_methods else nullcontext({}) as stacks:
+            large, _ = _rates_of(spark, options)
     spark.stop()
-    return MeasuredQuery(small, large)
+    return MeasuredQuery(small, large, stacks)
 
 
 def largest(sizes: Sequence[int], bytes_per_event: float, heap: int) -> int:
@@ -258,6 +270,8 @@ def _session(given: argparse.Namespace) -> SparkSession:
             # In local mode the driver is the executor.
             builder = builder.config(key.replace("spark.executor.", "spark.driver."), value)
     builder = builder.config("spark.sql.shuffle.partitions", given.cores)
+    if given.hot_methods:
+        builder = builder.config("spark.driver.defaultJavaOptions", hot_methods.JAVA_OPTIONS)
     for key, value in given.conf:
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
@@ -286,6 +300,13 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="a Spark conf on top of the profile; repeatable",
     )
     parser.add_argument("--cores", type=int, default=2, metavar="N")
+    parser.add_argument(
+        "--hot-methods",
+        type=Path,
+        metavar="DIR",
+        help="record the large size, print the methods with the most CPU time, and write the "
+        "stacks to DIR/QUERY.txt, as flame graph tools read them",
+    )
     given = parser.parse_args(arguments)
     if given.events < SMALL:
         parser.error(f"--events: give at least {SMALL}, the size of the peer's figures")
