@@ -120,7 +120,7 @@ def repetition(
         draws: The random numbers.
         batches: How many batches it has.
     """
-    every, spent, samples = (batches - WARMUP) // SAMPLES, 0.0, []
+    every, spent, samples = (batches - WARMUP) // (SAMPLES - 1), 0.0, []
     pools = [0, 0, 0, 0]
     trend = world.cpu_trend + leak.get("cpu", 0.0) + draws.gauss(0, world.drift)
     for batch in range(WARMUP, WARMUP + SAMPLES * every, every):

@@ -78,6 +78,9 @@ class Recovery(Model):
 
 LEAST_BETWEEN = 3
 """The least batches from one sample of a soak to the next."""
+_LAST_BATCHES = 3
+"""The batches before the end of a repetition that no sample waits for: a query is held up to two
+batches after the one for which it is due."""
 
 
 class Soak(Model):
@@ -239,11 +242,14 @@ class Workload(Size):
         )
 
     def pause_every(self, query: str) -> int:
-        """Return the batches of `query` from one sample to the next; only of the kind `soak`."""
+        """Return the batches of `query` from one sample to the next; only of the kind `soak`.
+
+        The first sample is at the end of the warm-up, the last one just before the end.
+        """
         assert self.soak is not None
         size = self.size_of(query)
         batches = -(-size.events // size.rows_per_batch)
-        return (batches - self.warmup_batches) // self.soak.samples
+        return (batches - self.warmup_batches - _LAST_BATCHES) // (self.soak.samples - 1)
 
     def verifies_the_timed_input(self, query: str) -> bool:
         """Tell whether the verification run of `query` reads the events of its repetitions."""

@@ -21,11 +21,11 @@ def workload(**changes: Any) -> Workload:
 
 
 def test_a_soak_is_measured_nine_times_after_its_warm_up_unless_it_says_otherwise() -> None:
-    assert workload().pause_every("q0") == 66  # of 600 batches, two of them warm-up
-    assert workload(soak={"samples": 50}).pause_every("q0") == 11
-    assert workload(warmup_batches=100).pause_every("q0") == 55
+    assert workload().pause_every("q0") == 74  # of 600 batches, two of them warm-up
+    assert workload(soak={"samples": 50}).pause_every("q0") == 12
+    assert workload(warmup_batches=100).pause_every("q0") == 62
     larger = workload(sizes={"q0": {"events": 400_000}})
-    assert larger.pause_every("q0") == 222
+    assert larger.pause_every("q0") == 249
 
 
 @pytest.mark.parametrize(

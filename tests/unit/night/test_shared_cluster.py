@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from airflow.utils.types import DagRunType
 
 from nexmark.config import Config, load
 from nexmark.night.make_night import make_night
 from nexmark.night.night_plan import Night
+from nexmark.night.night_progress import PROGRESS_VARIABLE
 from nexmark.night.run_directory import ApplicationSpan
 from nexmark.night.shared_cluster import answers_line
+from nexmark.tasks import preflight
 
 NOW = datetime(2026, 11, 3, 22, 0, tzinfo=UTC)
 SCHEDULES = {"spark-4.3.0": "0 22 * * *", "spark-4.2.1": "30 0 * * *", "spark-4.1.4": "0 3 * * *"}
@@ -76,3 +80,26 @@ def test_a_night_that_a_person_started_says_nothing_and_tells_no_length(config: 
 def test_alone_on_its_cluster_it_says_nothing(config: Config) -> None:
     lasted(config, "spark-4.0.5", 30)
     assert answers_line(planned(config, "spark-4.0.5"), config, NOW) == ""
+
+
+def test_the_preflight_of_a_scheduled_night_says_so(
+    config: Config, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Everything about hosts and Airflow's connections is left out: no problem stops this night."""
+    lasted(config, "spark-4.3.0", 60)
+    run = SimpleNamespace(
+        dag_id=config.engines["spark-4.3.0"].dag_id,
+        run_id="scheduled__1",
+        logical_date=NOW,
+        triggering_user_name=None,
+        run_type=DagRunType.SCHEDULED,
+    )
+    monkeypatch.setenv(PROGRESS_VARIABLE, str(tmp_path / "progress"))
+    monkeypatch.setattr(preflight, "get_current_context", lambda: {"dag_run": run})
+    monkeypatch.setattr(preflight, "load", lambda: config)
+    monkeypatch.setattr(preflight, "find_problems", lambda night: [])
+    for name in ("connection_problem", "executor_problem"):
+        monkeypatch.setattr(preflight, name, lambda *_: "")
+    preflight.prepare_night("spark-4.3.0", {"workload": "nightly"})
+    *_, last = (tmp_path / "progress").read_text().splitlines()
+    assert "cluster workstation: answers are due at spark-4.3.0 " in last

@@ -42,7 +42,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, Any]]:
 def test_a_soak_has_the_asked_batches_for_every_query() -> None:
     night = planned(workload="soak", batches=5_000)
     assert {night.workload.size_of(query).events for query in night.queries} == {1_000_000}
-    assert night.workload.pause_every("q0") == 528
+    assert night.workload.pause_every("q0") == 594
     assert (night.gate.metric, night.gate.rounds) == (GROWTH, (1, 1, 1))
 
 

@@ -100,7 +100,7 @@ def test_a_repetition_is_held_nine_times_from_the_end_of_its_warm_up_on(
 ) -> None:
     arguments = repetition.application.arguments
     assert arguments[arguments.index("--pause-from") + 1] == "240"
-    assert arguments[arguments.index("--pause-every") + 1] == "53"  # of 720
+    assert arguments[arguments.index("--pause-every") + 1] == "59"  # of 720
     assert arguments[arguments.index("--pauses") + 1] == str(repetition.directory.pauses)
     assert repetition.directory.pauses in repetition.directories
     assert (night.gate.metric, night.gate.pairs, night.gate.self_test) == (GROWTH, 1, 0.0)
