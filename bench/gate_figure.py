@@ -30,7 +30,7 @@ CV = 0.05
 """Of the log ratio of a pair."""
 
 
-_NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
 """A chart on a page of ours has none; a file of its own needs them."""
 
 
@@ -78,7 +78,7 @@ def _run(options: argparse.Namespace) -> int:
         for one in standings
     ]
     print(columns(heads, rows))
-    svg = figure(standings, rules).svg().replace("<svg ", f"<svg {_NAMESPACES} ", 1)
+    svg = figure(standings, rules).svg().replace("<svg ", f"<svg {NAMESPACES} ", 1)
     Path(options.out).write_text(svg + "\n", encoding="utf-8")
     print(options.out)
     return 0

@@ -29,6 +29,7 @@ BENCHES = {
     "gate": "what the gate finds and how often it is wrong",
     "soak": "how often a soak night is wrong, and what it finds",
     "gate-figure": "the figure of how the gate decides, from a simulated night",
+    "releases-figure": "the figure of what Spark's releases cost, from the measured pairs",
     "latency": "whether the gate sees rows that come later, and is silent where nothing changed",
     "recovery": "whether the gate sees slower restores, and is silent where nothing changed",
     "kills": "whether queries are right after 200 killed runs",
