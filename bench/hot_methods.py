@@ -22,6 +22,8 @@ JAVA_OPTIONS = (
     "-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints"
 )
 """The options that the JVM of the session needs, for whole stacks and exact methods."""
+_MAIN, _PIPE = "main", "java.io.FileInputStream.readBytes"
+"""The main thread of PySpark's JVM, and where it waits until Python closes a pipe."""
 TOP = 12
 """The number of methods in a list."""
 
@@ -40,9 +42,14 @@ def recorded(spark: SparkSession) -> Iterator[Counter[tuple[str, ...]]]:
         with tempfile.TemporaryDirectory(prefix="nexmark-hot-methods-") as directory:
             path = Path(directory, "recording.jfr")
             recording.dump(jvm.java.io.File(str(path)).toPath())
-            counts += collapse(read_recording(path), None, str(path))
+            stacks = collapse(read_recording(path), None, str(path))
+        counts.update({stack: count for stack, count in stacks.items() if not _waits(stack)})
     finally:
         recording.close()
+
+
+def _waits(stack: tuple[str, ...]) -> bool:
+    return stack[0] == _MAIN and stack[-1].startswith(_PIPE)
 
 
 def write(directory: Path, query: str, counts: Mapping[tuple[str, ...], int]) -> None:

@@ -37,7 +37,7 @@ def show(what: str, frame: DataFrame) -> None:
         frame.write.format("noop").mode("overwrite").save()
         times.append(1e9 * (time.perf_counter() - begin) / ROWS)
     middle, low, high = statistics.median(times[WARM_UP:]), *sorted(times[WARM_UP:])[:: RUNS - 1]
-    print(f"{what:<20} {middle:7.1f} ns ({low:.1f} to {high:.1f})", flush=True)
+    print(f"{what:<22} {middle:7.1f} ns ({low:.1f} to {high:.1f})", flush=True)
 
 
 builder = SparkSession.builder.master("local[1]").config("spark.driver.memory", "3g")
@@ -46,11 +46,11 @@ spark = builder.getOrCreate()
 spark.sparkContext.setLogLevel("OFF")
 print(f"Spark {spark.version}")
 for count in (0, 1, 2, 4):
-    strings = [f"s{number}" for number in range(count)]
+    strings, kind = [f"s{number}" for number in range(count)], f"{count} string(s)"
     rows = spark.range(0, ROWS, 1, 1).selectExpr("id", "id * 3 a", *map(text, range(count)))
-    show(f"{count} strings, plain", rows)
+    show(f"{kind}, plain", rows)
     if count:
-        show(f"{count} strings, hashed", rows.withColumn("h", F.xxhash64(*rows.columns)))
-        show(f"{count} strings, filter", rows.where(" and ".join(f"{s} > 'a'" for s in strings)))
-        show(f"{count} strings, concat", rows.select("id", F.concat(*strings, F.lit("x"))))
+        show(f"{kind}, hashed", rows.withColumn("h", F.xxhash64(*rows.columns)))
+        show(f"{kind}, filter", rows.where(" and ".join(f"{s} > 'a'" for s in strings)))
+        show(f"{kind}, concat", rows.select("id", F.concat(*strings, F.lit("x"))))
 spark.stop()

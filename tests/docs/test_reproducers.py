@@ -47,4 +47,4 @@ def test_a_spark_without_volatile_fields_computes_strings(tmp_path: Path) -> Non
     head, *lines = run("computed_strings.py", "100", **home).splitlines()
     shutil.rmtree(new)
     assert head.startswith("Spark 4.3.")
-    assert [line.split()[0] for line in lines] == ["0", *"111", *"222", *"444"]
+    assert [line.split()[0] for line in lines] == ["0", *"1111", *"2222", *"4444"]
