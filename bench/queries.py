@@ -20,7 +20,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
 from multiprocessing import get_context
@@ -219,7 +219,9 @@ def _measure(given: argparse.Namespace, name: str, sizes: Sequence[int]) -> Meas
     stacks: Mapping[tuple[str, ...], int] = {}
     if events:
         options = _options(given, name, events, events // BATCHES)
-        with hot_methods.recorded(spark) if given.hot_methods else nullcontext({}) as stacks:
+        with ExitStack() as recording:
+            if given.hot_methods:
+                stacks = recording.enter_context(hot_methods.recorded(spark))
             large, _ = _rates_of(spark, options)
     spark.stop()
     return MeasuredQuery(small, large, stacks)
