@@ -111,7 +111,7 @@ CASES: list[tuple[str, list[str], str]] = [
     (DETECTION, ["--cause", ""], "argument --cause: an empty name in ''; write it like a,b"),
     (DETECTION, ["--cause", "sort,,sleep"], "an empty name in 'sort,,sleep'; write it like a,b"),
     (DETECTION, ["--workload", ""], f"argument --workload: {EMPTY}"),
-    (DETECTION, ["--pairs", "2"], "2 pairs in 4 nights teach no noise; give --pairs 3"),
+    (DETECTION, ["--pairs", "2"], "--pairs 2: a night needs 3 at least; give more"),
     (DETECTION, ["--nights", HUGE], "is not in 1 to 100; correct it"),
     (DETECTION, ["--more", "-1"], "--silent and --more: give 0 or more, and at most 100 pairs"),
     (CLUSTER, ["check", ""], EMPTY),

@@ -77,9 +77,9 @@ def test_pairs_of_an_earlier_night_alone_judge_nothing(store: Store) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("", "", "candidate, batch 293 is there twice"),
-        (",293,240", ",293,", "warmup '' is not a whole number"),
-        (",293,240", ",six,240", "batch 'six' is not a whole number"),
+        ("", "", "candidate, batch 300 is there twice"),
+        (",300,240", ",300,", "warmup '' is not a whole number"),
+        (",300,240", ",six,240", "batch 'six' is not a whole number"),
     ],
 )
 def test_a_sample_that_is_wrong_is_named(
@@ -94,7 +94,7 @@ def test_a_sample_that_is_wrong_is_named(
     store.export(tmp_path / "out", "csv")
     nights = tmp_path / "out" / "nights.csv"
     lines = nights.read_text().splitlines()
-    wanted = (f",{QUERY},", ",candidate,", "driver threads", ",293,240")
+    wanted = (f",{QUERY},", ",candidate,", "driver threads", ",300,240")
     line = next(each for each in lines if all(part in each for part in wanted))
     nights.write_text("\n".join([*lines, line.replace(old, new)]) + "\n")
     assert replay(["--nights", str(nights)]) == 2
