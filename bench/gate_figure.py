@@ -30,7 +30,7 @@ CV = 0.05
 """Of the log ratio of a pair."""
 
 
-NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+_NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
 """A chart on a page of ours has none; a file of its own needs them."""
 
 
@@ -78,10 +78,15 @@ def _run(options: argparse.Namespace) -> int:
         for one in standings
     ]
     print(columns(heads, rows))
-    svg = figure(standings, rules).svg().replace("<svg ", f"<svg {NAMESPACES} ", 1)
-    Path(options.out).write_text(svg + "\n", encoding="utf-8")
-    print(options.out)
+    write_svg(figure(standings, rules), Path(options.out))
     return 0
+
+
+def write_svg(chart: Chart, path: Path) -> None:
+    """Write a chart as a file of its own, and print the path."""
+    svg = chart.svg().replace("<svg ", f"<svg {_NAMESPACES} ", 1)
+    path.write_text(svg + "\n", encoding="utf-8")
+    print(path)
 
 
 def _interval(standing: StandingOfRound) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.arguments import Parser, given
-from bench.gate_figure import NAMESPACES
+from bench.gate_figure import write_svg
 from nexmark.config import paths
 from nexmark.config.load import load_gate
 from nexmark.model import Value
@@ -67,9 +67,7 @@ def _run(options: argparse.Namespace) -> int:
         for one in of_panel
     ]
     print(columns(("releases", "query", "ratio", "95 % interval", "verdict"), rows))
-    svg = figure(estimates).svg().replace("<svg ", f"<svg {NAMESPACES} ", 1)
-    Path(options.out).write_text(svg + "\n", encoding="utf-8")
-    print(options.out)
+    write_svg(figure(estimates), Path(options.out))
     return 0
 
 
