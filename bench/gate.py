@@ -19,7 +19,6 @@ import argparse
 import copy
 import hashlib
 import math
-import multiprocessing
 import re
 import signal
 import sys
@@ -28,6 +27,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib import resources
+from multiprocessing import get_context
 from multiprocessing.pool import Pool
 from pathlib import Path
 from typing import TypeVar
@@ -397,7 +397,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except NexmarkError as error:
         print(error, file=sys.stderr)
         return 2
-    with multiprocessing.Pool(initializer=_leave_interrupts_to_the_parent) as pool:
+    with get_context("spawn").Pool(initializer=_leave_interrupts_to_the_parent) as pool:
         reached = _print_tables(Simulations(pool, kept), rules, options.nights, options.seed)
     print("\ndetection: first night / within 7 nights / with WATCH, in %")
     print(f"\nbars, at {BAR_WORLD}")

@@ -36,7 +36,8 @@ def test_one_process_of_a_host_is_killed_and_started_again(
             return [each["pid"] for each in found["processes"]]
 
         asked = {"mark": cluster.mark, "word": word}
-        command = ["bash", "-c", "sleep 600; exit", *word.split()]
+        sleep = "import time; time.sleep(600)"  # without a child, which would show the same words
+        command = [testbed.cluster.python, "-c", sleep, *word.split()]
         request = {"do": "start", "command": command, "environment": {}, "mark": cluster.mark}
         host.call(processes, {**request, "log": f"{cluster.work}/log"}, timeout_s=20)
         try:

@@ -194,7 +194,6 @@ def test_the_table_and_the_bars_are_printed(
     monkeypatch.setattr("bench.gate.WORLDS", (World(BAR_WORLD, 0.05),))
     monkeypatch.setattr("bench.gate.HAPPENING", HAPPENING[:1])
     monkeypatch.setattr("bench.gate.FIRST_WORLDS", FIRST_WORLDS[1:2])
-    monkeypatch.setattr("bench.gate.CREEP_NIGHTS", 2)
     options = ["--nights", "40", "--seed", "3", "--figures", str(tmp_path / "gate.jsonl")]
     code = main(options)
     text = capsys.readouterr().out
