@@ -83,6 +83,7 @@ def signoff_params(config: Config) -> dict[str, Param]:
             "accepted run, to try things.",
         ),
         "pairs": _param("pairs"),
+        "budget_minutes": _param("budget_minutes"),
         "batches": _param("batches"),
         "verify_scale": _param("verify_scale", 5, type="number"),
         "compatibility": _param("compatibility", True, type="boolean"),

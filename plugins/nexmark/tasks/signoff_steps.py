@@ -98,8 +98,9 @@ def signoff_preflight() -> None:
 
 def night_params(params: Mapping[str, Any]) -> dict[str, Any]:
     """Return the params of the night that a sign-off measures; it has all queries."""
-    same = ("workload", "cluster", "against", "mode", "pairs", "batches", "verify_scale")
-    asked = {name: params[name] for name in (*same, "compatibility")}
+    compared = ("workload", "cluster", "against", "mode", "compatibility")
+    measured = ("pairs", "budget_minutes", "batches", "verify_scale")
+    asked = {name: params[name] for name in (*compared, *measured)}
     return {**asked, "candidate": params["build"], "queries": None}
 
 

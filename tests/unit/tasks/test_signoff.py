@@ -25,6 +25,7 @@ def params(**changes: Any) -> dict[str, Any]:
         "cluster": "local",
         "mode": "paired",
         "pairs": None,
+        "budget_minutes": None,
         "batches": None,
         "verify_scale": 5,
         "compatibility": True,
@@ -66,6 +67,13 @@ def test_pairs_that_are_given_count() -> None:
     asked = night_params(params(pairs=3))
     night = make_night(load(), "spark-4.3.0", "nexmark_signoff", "r", asked)
     assert (night.gate.rounds, night.workload.repetitions) == ((3,), 3)
+
+
+def test_a_sign_off_has_the_budget_that_is_given_and_else_none() -> None:
+    for minutes in (None, 120):
+        asked = night_params(params(budget_minutes=minutes))
+        night = make_night(load(), "spark-4.3.0", "nexmark_signoff", "r", asked)
+        assert night.gate.budget_minutes == minutes
 
 
 def test_a_soak_of_many_batches_can_be_signed_off() -> None:
