@@ -11,7 +11,7 @@ from types import MappingProxyType
 from nexmark.config import BUILD_DAG_ID
 from nexmark.evidence.gate_health import SelfTests
 from nexmark.evidence.rows import Row
-from nexmark.model import ARMS, CPU_METRICS, GROWTH, MIN_PAIRS, Mode, Value, metric_of
+from nexmark.model import ARMS, CPU_METRICS, GROWTH, Mode, Value, metric_of
 from nexmark.night.run_directory import RunDirectory
 from nexmark.store.accepting import confs_of_candidate, where_it_stays
 from nexmark.store.table_rows import CompatibilityRow, NightRow
@@ -271,9 +271,8 @@ def _further_pairs(row: Row) -> str:
 
 
 def _further(row: Row) -> int | None:
-    """Return how many pairs would decide a query, at least what the gate judges in a night."""
-    further = row.verdict.further_pairs if row.verdict else None
-    return None if further is None else max(MIN_PAIRS, further)
+    """Return how many more pairs would decide a query."""
+    return row.verdict.further_pairs if row.verdict else None
 
 
 def _time_of_pairs(night: NightRow, rows: Sequence[Row]) -> str:

@@ -13,7 +13,17 @@ from dataclasses import replace
 import numpy as np
 
 from nexmark.config import Gate
-from nexmark.model import BATCH_CPU, CPU, FALLS_BACK, GROWTH, SUITE, Value, grouped, metric_of
+from nexmark.model import (
+    BATCH_CPU,
+    CPU,
+    FALLS_BACK,
+    GROWTH,
+    MIN_PAIRS,
+    SUITE,
+    Value,
+    grouped,
+    metric_of,
+)
 from nexmark.verdict.baseline_chain import Chain, Lineage, is_creep, shared_noise, suite_chain
 from nexmark.verdict.decision import SEEN, Decision, estimate, pairs_to_decide, smallest_seen
 from nexmark.verdict.eligibility import Grounds, one_night_numbers
@@ -425,9 +435,9 @@ def _judged(
     if float(final.hi[place]) < math.log1p(rules.matters):
         excluded = f"a slowdown of {_percent(rules.matters)} is excluded"
         return replace(verdict, value=Value.OK, reason=f"{_size(verdict)} in {pairs}; {excluded}")
-    further = round(needed) - count if math.isfinite(needed) else None
-    words = "1 more pair" if further == 1 else f"{further} more pairs"
-    more = f"{words} would decide {_percent(rules.matters)}"
+    # They are of another run, which has at least as many as the gate judges.
+    further = max(round(needed) - count, MIN_PAIRS) if math.isfinite(needed) else None
+    more = f"{further} more pairs would decide {_percent(rules.matters)}"
     if further is None:
         more = f"no number of pairs would decide {_percent(rules.matters)} if the ratio stays so"
     reason = f"{_range(verdict)} in {pairs}; {more}"
