@@ -105,7 +105,7 @@ class TestValues:
         assert (found.value, found.red) == (Value.UNDECIDED, False)
         assert found.hi is not None
         assert found.hi > 1.10
-        assert re.search(r"in 5 pairs; \d+ more pairs? would decide 10 %$", found.reason)
+        assert re.search(r"in 5 pairs; \d+ more pairs would decide 10 %$", found.reason)
 
     def test_what_no_number_of_pairs_decides_is_said(self) -> None:
         """2.5 % is more than the 2 % that matter, and less than the 3 % of a regression."""

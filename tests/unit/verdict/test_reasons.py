@@ -116,7 +116,14 @@ class TestRounds:
         wide = with_query(night(), "q5", pairs=around(ratio, 5, np.random.default_rng(2), cv=cv))
         found = verdict(wide)
         assert found.value is Value.UNDECIDED
-        assert re.fullmatch(said + r"\d+ more pairs? would decide 10 %", found.reason)
+        assert re.fullmatch(said + r"\d+ more pairs would decide 10 %", found.reason)
+
+    def test_at_least_the_pairs_that_the_next_run_has_would_decide_it(self) -> None:
+        """Two would be enough for this query, and no run has fewer than three."""
+        wide = around(1.03, 5, np.random.default_rng(2), cv=0.068)
+        found = verdict(with_query(night(), "q5", pairs=wide))
+        assert found.reason.endswith("; 3 more pairs would decide 10 %")
+        assert found.further_pairs == 3
 
     def test_what_is_excluded_is_said(self) -> None:
         found = verdict(tonight(1.0))
