@@ -10,32 +10,38 @@ import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from bench.arguments import Parser, given
 from bench.gate_figure import write_svg
-from nexmark.config import paths
+from nexmark.config import Gate, paths
 from nexmark.config.load import load_gate
 from nexmark.model import Value
 from nexmark.report.vega_lite import Chart, field, layer, ratio_axis
 from nexmark.terminal import columns, run_command
+from nexmark.verdict.measured_night import MeasuredNight
 from nexmark.verdict.nightly import replay
 from nexmark.verdict.stored_nights import read_nights
+from nexmark.verdict.verdict import Verdict
 
 
 class Panel(NamedTuple):
-    """A part of the figure: its title, its file of pairs, and the two builds by their ids."""
+    """A part of the figure: its title, its files of pairs, and the two builds by their ids.
+
+    A query that is in several files has the figure of the last one of them.
+    """
 
     title: str
-    file: str
+    files: tuple[str, ...]
     candidate: str
     baseline: str
 
 
 PANELS = (
-    Panel("4.3.0 / 3.5.9", "releases.csv", "190d4599466ce465", "4764c6da2daf95d6"),
-    Panel("4.3.0 / 4.2.1", "whole_night.csv", "190d4599466ce465", "21874bc82b7b2d95"),
+    Panel("4.3.0 / 3.5.9", ("upgrade.csv", "releases.csv"), "190d4599466ce465", "4764c6da2daf95d6"),
+    Panel("4.3.0 / 4.2.1", ("whole_night.csv",), "190d4599466ce465", "21874bc82b7b2d95"),
 )
 
 
@@ -74,11 +80,8 @@ def _run(options: argparse.Namespace) -> int:
 def estimates_of(panel: Panel) -> Iterator[Estimate]:
     """Yield the estimate of each query of a panel, in the order of their numbers."""
     rules = load_gate()
-    path = paths.repository() / "bench" / "figures" / panel.file
-    with path.open(encoding="utf-8", newline="") as lines:
-        nights = list(read_nights(lines))
     last: dict[str, Estimate] = {}
-    for night, verdicts in zip(nights, replay(nights, rules), strict=True):
+    for night, verdicts in chain.from_iterable(_judged(name, rules) for name in panel.files):
         if night.candidate != panel.candidate:
             continue
         for one in verdicts:
@@ -87,6 +90,14 @@ def estimates_of(panel: Panel) -> Iterator[Estimate]:
             if one.value != Value.INVALID and one.ratio and one.lo and one.hi:
                 last[one.query] = Estimate(one.query, one.ratio, one.lo, one.hi, one.value)
     yield from sorted(last.values(), key=lambda one: int(one.query[1:]))
+
+
+def _judged(name: str, rules: Gate) -> Iterator[tuple[MeasuredNight, list[Verdict]]]:
+    """Yield the nights of a file of pairs, each with its verdicts."""
+    path = paths.repository() / "bench" / "figures" / name
+    with path.open(encoding="utf-8", newline="") as lines:
+        nights = list(read_nights(lines))
+    yield from zip(nights, replay(nights, rules), strict=True)
 
 
 def figure(estimates: Mapping[str, Sequence[Estimate]]) -> Chart:
