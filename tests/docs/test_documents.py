@@ -138,7 +138,8 @@ def problem_of(words: list[str]) -> str:
         if words[0] not in command.commands:
             return "" if words[0] == "VERB" else f"no verb {words[0]}"
         command, words = command.commands[words[0]], words[1:]
-    known = {name for option in command.params for name in option.opts} | {"--help"}
+    known = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
+    known |= {"--help"}
     if is_bench and words:
         if words[0] not in BENCHES:
             return f"no benchmark {words[0]}"
