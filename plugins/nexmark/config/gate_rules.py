@@ -70,14 +70,14 @@ class Gate(Model):
     order_seed: Annotated[int, Field(ge=0, lt=2**31)] | None = 1
     canary: Annotated[int, Field(ge=0, le=20)] = 3
     self_test: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] = 0.2
-    rounds: Rounds = (3, 2, 3, 5, 9, 25)
+    rounds: Rounds = (3, 2, 2, 3, 4, 6, 10, 18)
     matters: Change = 0.10
     false_reds: Annotated[float, Field(gt=0, le=0.5)] = 0.012
-    pursue_z: Evidence = (0.25, 0.5, 0.9, 1.4, 2.0)
+    pursue_z: Evidence = (0.15, 0.49, 0.81, 1.0, 1.42, 1.76, 2.15)
     comparison: ComparisonRules = Field(default_factory=ComparisonRules)
     budget_minutes: Annotated[float, Field(gt=0, le=10_000)] | None = None
     ends_by: Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")] | None = None
-    pursue_faster_z: Deviations = 2.4
+    pursue_faster_z: Deviations = 2.8
     prior_deviation: Change = 0.08
     prior_deviations: Mapping[str, Change] = {"task_cpu_s_per_mevent": 0.04}
     prior_degrees: Annotated[float, Field(ge=1, le=60)] = 4.0

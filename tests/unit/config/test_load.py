@@ -36,7 +36,7 @@ def test_what_is_shipped_loads() -> None:
 
 def test_a_gate_file_may_leave_most_out(conf: Path) -> None:
     """It is the shipped gate in all that it leaves out, but for what belongs to our schedules."""
-    (conf / "gate.yaml").write_text("version: 10\nmetric: task_cpu_s_per_mevent\nmax_ratio: 1.15\n")
+    (conf / "gate.yaml").write_text("version: 11\nmetric: task_cpu_s_per_mevent\nmax_ratio: 1.15\n")
     short = load(conf).gate
     assert short == load().gate.model_copy(
         update={"workloads": {}, "modes": {}, "budget_minutes": None}
@@ -113,7 +113,7 @@ def test_what_yaml_reads_in_another_way_than_a_person_is_refused(
 def test_what_a_person_can_only_read_in_one_way_is_taken(conf: Path) -> None:
     edit(conf, "gate.yaml", "prior_deviation: 0.08", "prior_deviation: .5")
     edit(conf, "gate.yaml", "confirm_z: 1.0", "confirm_z: 2")
-    edit(conf, "gate.yaml", "pursue_faster_z: 2.4", "pursue_faster_z: 14.0e-1")
+    edit(conf, "gate.yaml", "pursue_faster_z: 2.8", "pursue_faster_z: 14.0e-1")
     edit(conf, "gate.yaml", "canary_memory_bound: 3.0", "canary_memory_bound: 3.")
     edit(conf, "gate.yaml", "flame_graphs: true", "flame_graphs: FALSE")
     edit(conf, "workloads.yaml", "events: 2_000_000", "events: 2000000")
@@ -552,12 +552,12 @@ def test_an_engine_takes_spark_confs_of_any_plain_type(conf: Path) -> None:
         ("gate.yaml", "max_ratio: 1.15", "max_ratio: 0.9", "max_ratio", "greater than 1"),
         ("gate.yaml", "max_ratio: 1.15", "max_ratio: .nan", "max_ratio", "finite"),
         ("gate.yaml", "  smoke: 1.5", "  smok: 1.5", "smok", "did you mean 'smoke'?"),
-        ("gate.yaml", "version: 10", "version: 10\nqueries: {q99: 2.0}", "q99", "unknown query"),
+        ("gate.yaml", "version: 11", "version: 11\nqueries: {q99: 2.0}", "q99", "unknown query"),
         ("gate.yaml", "mode: paired", "mode: both", "mode", "'bounds' or 'paired'"),
         ("gate.yaml", "{smoke: bounds,", "{smoke: bound,", "modes.smoke", "'bounds' or 'paired'"),
         ("gate.yaml", "rounds: [3, 2,", "rounds: [3, 0,", "rounds.1", "greater than or equal to 1"),
-        ("gate.yaml", "rounds: [3, 2,", "rounds: [3,", None, "pursue_z has 5"),
-        ("gate.yaml", "pursue_z: [0.25,", "pursue_z: [", None, "after each round but the last: 5"),
+        ("gate.yaml", "rounds: [3, 2,", "rounds: [3,", None, "pursue_z has 7"),
+        ("gate.yaml", "pursue_z: [0.15,", "pursue_z: [", None, "after each round but the last: 7"),
         ("gate.yaml", "{rounds: [5, 5,", "{rounds: [5,", None, "comparison.pursue_z has 3"),
         ("gate.yaml", "flame_graphs: true", "flame_graphs: 3", "flame_graphs", "true or false"),
         ("gate.yaml", "confirm_z: 1.0", "confirm_zed: 1.0", "confirm_zed", "'confirm_z'?"),

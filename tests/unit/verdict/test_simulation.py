@@ -146,7 +146,7 @@ def test_builds_that_are_accepted_seldom_make_a_false_creep_and_a_real_one_is_se
 
 def test_a_careless_gate_misses_them() -> None:
     careless = load_gate().model_copy(
-        update={"false_reds": 0.5, "confirm_z": 0.5, "suite_z": 1.0, "pursue_z": (-3.0,) * 5}
+        update={"false_reds": 0.5, "confirm_z": 0.5, "suite_z": 1.0, "pursue_z": (-3.0,) * 7}
     )
     found = simulate(World(BAR_WORLD, 0.05), careless, 80, 1)
     missed = {bar.text for bar in bars(found) if not bar.met}

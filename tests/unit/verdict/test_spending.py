@@ -48,7 +48,7 @@ def test_an_error_spent_evenly_has_the_bounds_that_lan_and_demets_published(
     assert bounds == pytest.approx((2.58, 2.49, 2.41, 2.34, 2.28), abs=0.01)
 
 
-@pytest.mark.parametrize("counts", [(5, 10, 20, 40), (3, 5, 8, 13, 22, 46)])
+@pytest.mark.parametrize("counts", [(5, 10, 20, 40), (3, 5, 7, 10, 14, 20, 30, 48)])
 def test_all_looks_together_have_the_error(counts: tuple[int, ...]) -> None:
     assert crossed(counts, spending_bounds(counts, 0.02)) == pytest.approx(0.02, rel=0.05)
 
@@ -59,7 +59,8 @@ def test_early_looks_need_more_evidence() -> None:
 
 
 def test_what_does_not_go_on_lowers_the_bounds_and_the_error_is_still_spent() -> None:
-    counts, goes_on = (3, 5, 8, 13, 22, 46), (0.25, 0.5, 0.9, 1.4, 2.0)
+    counts = (3, 5, 7, 10, 14, 20, 30, 48)
+    goes_on = (0.15, 0.49, 0.81, 1.0, 1.42, 1.76, 2.15)
     lower = spending_bounds(counts, 0.004, goes_on)
     assert all(x <= y for x, y in zip(lower, spending_bounds(counts, 0.004), strict=True))
     assert lower[-1] < spending_bounds(counts, 0.004)[-1] - 0.2
