@@ -88,7 +88,7 @@ class Gate(Model):
     confirm_change: Change = 0.03
     guardrail_z: Deviations = 4.0
     guardrail_pursue_z: Deviations = 2.0
-    suite_z: Deviations = 2.5
+    suite_z: Deviations = 2.4
     suite_queries: Annotated[int, Field(ge=5)] = 8
     inform_z: Deviations = 3.5
     inform_change: Change = 0.03
