@@ -6,11 +6,11 @@ from datetime import datetime, time, timedelta
 from statistics import mean
 
 from nexmark.config import Gate
-from nexmark.model import ARMS
+from nexmark.model import ARMS, Mode
 from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import earlier_spans
 from nexmark.night.night_runs import first_runs
-from nexmark.verdict.order import rounds_from
+from nexmark.verdict.order import MIN_FRESH_PAIRS, rounds_from
 
 #: Seconds between two applications.
 GAP_S = 2.0
@@ -41,6 +41,21 @@ def budget_line(night: Night, now: datetime) -> str:
     return (
         f"measures until {until}: the first round ({first} applications) in any case, then rounds "
         f"of what is undecided, the most urgent query first, {_bought(night, first, now)}"
+    )
+
+
+def few_pairs_line(night: Night) -> str:
+    """Return what a night of one round cannot show, if it has few pairs; '' if it has enough.
+
+    A soak, whose pairs are judged by rules of its own, has enough.
+    """
+    pairs = night.workload.repetitions
+    one_round = night.mode == Mode.PAIRED and len(night.gate.rounds) == 1
+    if not one_round or night.workload.soak is not None or pairs >= MIN_FRESH_PAIRS:
+        return ""
+    return (
+        f"{pairs} pairs of each query and no more: a change is SUSPECT at the most, for REGRESSION "
+        f"and FASTER need {MIN_FRESH_PAIRS}"
     )
 
 

@@ -77,8 +77,8 @@ class NightParams(BaseModel):
         None,
         ge=MIN_PAIRS,
         le=1000,
-        description="This number of pairs of each query and no more; empty: rounds of pairs, "
-        "until each query is decided.",
+        description="This number of pairs of each query and no more (REGRESSION and FASTER "
+        "need 4); empty: rounds of pairs, until each query is decided.",
     )
     budget_minutes: float | None = Field(
         None,

@@ -15,7 +15,7 @@ from nexmark.home import make_home
 from nexmark.model import Mode, grouped
 from nexmark.night.machine_problems import find_problems, java_of, python_of, remarks
 from nexmark.night.make_night import make_night, with_snapshot
-from nexmark.night.night_budget import budget_line, deadline_of
+from nexmark.night.night_budget import budget_line, deadline_of, few_pairs_line
 from nexmark.night.night_kafka import kafka_problem
 from nexmark.night.night_plan import Night
 from nexmark.night.night_progress import say
@@ -91,6 +91,8 @@ def _described(night: Night) -> Iterator[str]:
     if not night.teaches:
         yield "a person chose what is compared: the gate learns nothing from this night"
     if night.mode == Mode.PAIRED and (line := budget_line(night, datetime.now(UTC))):
+        yield line
+    if line := few_pairs_line(night):
         yield line
     for source, queries in _compared(night).items():
         yield f"compared in pairs with {source}: {', '.join(queries)}"

@@ -36,7 +36,7 @@ def test_what_is_shipped_loads() -> None:
 
 def test_a_gate_file_may_leave_most_out(conf: Path) -> None:
     """It is the shipped gate in all that it leaves out, but for what belongs to our schedules."""
-    (conf / "gate.yaml").write_text("version: 11\nmetric: task_cpu_s_per_mevent\nmax_ratio: 1.15\n")
+    (conf / "gate.yaml").write_text("version: 12\nmetric: task_cpu_s_per_mevent\nmax_ratio: 1.15\n")
     short = load(conf).gate
     assert short == load().gate.model_copy(
         update={"workloads": {}, "modes": {}, "budget_minutes": None}
@@ -552,7 +552,7 @@ def test_an_engine_takes_spark_confs_of_any_plain_type(conf: Path) -> None:
         ("gate.yaml", "max_ratio: 1.15", "max_ratio: 0.9", "max_ratio", "greater than 1"),
         ("gate.yaml", "max_ratio: 1.15", "max_ratio: .nan", "max_ratio", "finite"),
         ("gate.yaml", "  smoke: 1.5", "  smok: 1.5", "smok", "did you mean 'smoke'?"),
-        ("gate.yaml", "version: 11", "version: 11\nqueries: {q99: 2.0}", "q99", "unknown query"),
+        ("gate.yaml", "version: 12", "version: 12\nqueries: {q99: 2.0}", "q99", "unknown query"),
         ("gate.yaml", "mode: paired", "mode: both", "mode", "'bounds' or 'paired'"),
         ("gate.yaml", "{smoke: bounds,", "{smoke: bound,", "modes.smoke", "'bounds' or 'paired'"),
         ("gate.yaml", "rounds: [3, 2,", "rounds: [3, 0,", "rounds.1", "greater than or equal to 1"),

@@ -11,7 +11,7 @@ import pytest
 from nexmark.config import load
 from nexmark.model import Arm
 from nexmark.night.make_night import make_night
-from nexmark.night.night_budget import affordable, budget_line, deadline_of
+from nexmark.night.night_budget import affordable, budget_line, deadline_of, few_pairs_line
 from nexmark.night.night_plan import Night
 from nexmark.night.night_runs import first_runs
 from nexmark.night.run_directory import ApplicationSpan
@@ -118,3 +118,24 @@ def test_a_night_of_another_workload_tells_nothing(night: Night) -> None:
     other = night.workload.model_copy(update={"events": 7_000_000})
     measured(night, run_id="run 0", workload=other)
     assert budget_line(night, BEGINS).endswith("as far as there is time")
+
+
+@pytest.mark.parametrize(
+    ("params", "line"),
+    [
+        (
+            {"pairs": 3},
+            "3 pairs of each query and no more: a change is SUSPECT at the most, for REGRESSION "
+            "and FASTER need 4",
+        ),
+        ({"pairs": 4}, ""),
+        ({}, ""),
+        ({"workload": "soak", "queries": "q5", "pairs": 3}, ""),
+    ],
+)
+def test_a_night_says_first_that_its_pairs_are_too_few_for_a_change(
+    night: Night, params: dict[str, Any], line: str
+) -> None:
+    asked = {"workload": "nightly", "queries": "q0", "against": "pypi:4.2.1", **params}
+    made = make_night(load(), "spark-4.3.0", "nexmark", "run", asked)
+    assert few_pairs_line(made) == line
